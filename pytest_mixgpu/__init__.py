@@ -1,0 +1,1 @@
+"""pytest-mixgpu: a benchmark is an experiment, and pytest is its referee."""

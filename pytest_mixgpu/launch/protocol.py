@@ -1,0 +1,94 @@
+"""What a launcher is: from tasks to a crew of workers that can be spoken to and is watched. Imports no torch."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from pytest_mixgpu.devices.model import Device
+
+Message = dict[str, object]
+"""What supervisor and workers say to each other: JSON objects; `kind` says what it is."""
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker to be started."""
+
+    name: str
+    """`participant-0`, `coordinator`: how errors and logs call it."""
+    entry: str
+    """`module:function`, called as `function(channel, payload)` in the worker."""
+    payload: Message
+    device: Device | None = None
+    """The device that it works on; None for a coordinator."""
+    cores: tuple[int, ...] = ()
+    """CPU cores that it is pinned to; empty leaves it free."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Further variables, set before torch is imported; those of the device come on top."""
+    num_threads: int = 1
+    """Compute threads of torch and of the BLAS below it."""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long silence is borne before a worker is held to be lost."""
+
+    start_s: float = 120.0
+    """From the request to the worker's first word."""
+    heartbeat_s: float = 15.0
+    """Between two signs of life of a worker process (a stopped process gives none)."""
+    progress_s: float = 300.0
+    """Between two changes of (round, phase) of a worker that lives: a hang. A job sets it by the length of its rounds."""
+    grace_s: float = 5.0
+    """From the wish to stop to SIGKILL."""
+
+
+class Channel(Protocol):
+    """The worker's end of the line to its supervisor."""
+
+    def send(self, message: Message) -> None:
+        """Say something to the supervisor."""
+
+    def receive(self) -> Message:
+        """Wait for the supervisor's next word; ends the worker when the supervisor is gone."""
+
+    def status(self, *, phase: str, round_index: int | None = None) -> None:
+        """State what is being done now; it travels with the next heartbeat and is what a failure names."""
+
+
+class Crew(Protocol):
+    """The workers of one run, as the supervisor sees them. Leaving the `with` block stops whatever still runs."""
+
+    def send(self, worker: str, message: Message) -> None:
+        """Say something to one worker."""
+
+    def receive(self, *, timeout_s: float | None = None) -> tuple[str, Message]:
+        """Wait for the next word of any worker: its name and what it said.
+
+        Raises:
+            RunFailedError: a worker raised, was killed, stopped giving signs of life, or made no progress; or nothing
+                was said for `timeout_s`. The error names the worker that is to blame, its device, host, phase and round.
+        """
+
+    def stop(self) -> None:
+        """End all workers; nothing is left running when this returns."""
+
+    def __enter__(self) -> "Crew": ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+
+class Launcher(Protocol):
+    """A way to start workers."""
+
+    name: str
+
+    def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> Crew:
+        """Start all tasks and return once each has said its first word.
+
+        Raises:
+            RunFailedError: one of them did not start.
+        """
+
+    def close(self) -> None:
+        """Release what is kept between runs (preloaded parent processes)."""

@@ -1,0 +1,84 @@
+"""The values of this room: `PassMark`, `Claim`, `Verdict`."""
+
+from typing import Literal
+
+import msgspec
+
+Word = Literal["PASS", "FAIL", "VOID", "TAMPERED", "UNJUDGED"]
+Qualifier = Literal["emulated", "rehearsal", "exploratory"]
+QUALIFIERS: tuple[Qualifier, ...] = ("emulated", "rehearsal", "exploratory")
+"""Strongest first."""
+Note = Literal[
+    "preliminary", "inconclusive", "disturbed", "amended", "code-changed", "unanchored", "unattested", "self-reported",
+    "devices-stated", "value-stated", "mixed-environments", "deterministic-repeat",
+]  # fmt: skip
+Comparator = Literal["at_least", "at_most", "within"]
+Reference = Literal["ideal", "controls"]
+
+
+class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A bound on one metric, as data."""
+
+    id: str
+    metric: str
+    comparator: Comparator
+    bound: float
+    unit: str
+    of: Reference | None = None
+    """`ideal`: the bound is a share of the ideal speed-up; `controls`: a distance from the controls' mean."""
+    pool: str = ""
+    """Canonical request; empty where the plan names it."""
+    statistic: str = "median"
+    conditions: tuple[tuple[str, str], ...] = ()
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A checklist item without a number."""
+
+    id: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the judge says of one mark or claim. Every text shown of it is derived from these fields."""
+
+    id: str
+    is_claim: bool
+    word: Word
+    reason: str
+    """One sentence: why this word."""
+    qualifiers: tuple[Qualifier, ...] = ()
+    notes: tuple[Note, ...] = ()
+    metric: str = ""
+    comparator: Comparator | None = None
+    bound: float | None = None
+    """The bound that was applied, after `of` was worked out."""
+    bound_origin: str = ""
+    """How it came about: `0.70 of the ideal 16`."""
+    value: float | None = None
+    unit: str = ""
+    n: int = 0
+    """Runs behind the value."""
+    low: float | None = None
+    high: float | None = None
+    """Range of the runs' values."""
+    interval: tuple[float, float] | None = None
+    """95 % interval with the run as unit; None at n = 1."""
+    interval_method: str = ""
+    pool: str = ""
+    run_ids: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    """Further sentences, in order of weight: which clause passed, phases, what the number cannot show."""
+    follows_from: str = ""
+    """Id of the mark or run whose failure causes this one."""
+    lock_digest: str = ""
+    frozen_at: str = ""
+    amendments: tuple[str, ...] = ()
+    ledger_head: str = ""
+    ledger_count: int = 0
+    remedy: str = ""
+    """What to do to get another word: the `--gpus` that it needs, the file to fetch."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the test may go on; all other words fail it."""
+        return self.word == "PASS"

@@ -1,0 +1,1 @@
+"""What people and CI read: rows from verdicts and records, and one writer a format. May import `marks`, `records`, `timing`."""

@@ -1,0 +1,1 @@
+"""How a duration is taken: clocks, warm-up then samples, phases of a round, summaries. A leaf: imports no other room."""
