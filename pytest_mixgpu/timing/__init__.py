@@ -1,1 +1,4 @@
-"""How a duration is taken: clocks, warm-up then samples, phases of a round, summaries. A leaf: imports no other room."""
+"""How a duration is taken: clocks, warm-up then samples, phases of a round, summaries. A leaf.
+
+Imports no other room.
+"""
