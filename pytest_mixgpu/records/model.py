@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 
 Role = Literal["baseline", "fleet", "control", "mixed", "reference"]
 Status = Literal["completed", "failed", "stopped", "aborted"]
-"""`stopped`: by a person or signal; `aborted`: never closed, as a crash leaves it (only ever derived, never written)."""
+"""`stopped`: by a person or signal; `aborted`: never closed, as a crash leaves it (derived, never written)."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -116,9 +116,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     num_probes: int
 
 
-class Header(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="line", tag="header"
-):
+class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="line", tag="header"):
     """Written before anything starts."""
 
     schema: int = SCHEMA_VERSION

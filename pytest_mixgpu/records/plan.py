@@ -1,6 +1,7 @@
 """The plan of an experiment: from `benchmark.toml` to a `Plan` with a canonical digest. Holds no opinion.
 
-A plan says what is asked, on what, with which settings, in which roles, and what was left out. Unknown keys are refused.
+A plan says what is asked, on what, with which settings, in which roles, and what was left out. Unknown keys are
+refused.
 """
 
 import msgspec
@@ -8,11 +9,7 @@ import msgspec
 from pytest_mixgpu.records.model import Role
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the plan: immutable, keys by name, unknown ones refused."""
-
-
-class Source(_Table):
+class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A published text that the plan follows, with its own dates."""
 
     title: str
@@ -25,7 +22,7 @@ class Source(_Table):
     """What it does not say and this plan had to choose."""
 
 
-class Workload(_Table):
+class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is trained, and what counts as done."""
 
     recipe: str
@@ -37,7 +34,7 @@ class Workload(_Table):
     says_nothing_about: str = ""
 
 
-class RunSettings(_Table):
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Settings that roles share; a role may replace some of them for itself."""
 
     number_format: str = "float32"
@@ -52,7 +49,7 @@ class RunSettings(_Table):
     evaluate_every: int = 0
 
 
-class RolePlan(_Table):
+class RolePlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Why a kind of run is made, on which pool, and what differs from the shared settings."""
 
     name: str
@@ -68,7 +65,7 @@ class RolePlan(_Table):
     warmup_rounds: int | None = None
 
 
-class EvaluationPlan(_Table):
+class EvaluationPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The one evaluator of all final weights."""
 
     device: str = "cpu"
@@ -76,7 +73,7 @@ class EvaluationPlan(_Table):
     num_threads: int = 1
 
 
-class Seeds(_Table):
+class Seeds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Repeat k of every role uses base + k."""
 
     base: int
@@ -84,7 +81,7 @@ class Seeds(_Table):
     """How many runs of each role the plan asks for."""
 
 
-class BaselinePlan(_Table):
+class BaselinePlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the fleet is compared with, and what it was not compared with."""
 
     description: str
@@ -93,14 +90,14 @@ class BaselinePlan(_Table):
     """Stated exceptions, printed with the verdict."""
 
 
-class PlacementPlan(_Table):
+class PlacementPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where participants and coordinator are meant to stand."""
 
     coordinator: str
     description: str
 
 
-class Prices(_Table):
+class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an hour or a byte costs. A price that is missing is `not stated`, never 0."""
 
     currency: str
@@ -116,7 +113,7 @@ class Prices(_Table):
     person_hour: float | None = None
 
 
-class WaitPlan(_Table):
+class WaitPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The wait for GPUs: measured apart, or out of scope, with the reason."""
 
     status: str
@@ -126,7 +123,7 @@ class WaitPlan(_Table):
     """Where scheduler records lie, if measured."""
 
 
-class Disturbance(_Table):
+class Disturbance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """From where on a round or a baseline is called disturbed. Frozen by the lock."""
 
     foreign_share: float = 0.10
@@ -135,7 +132,7 @@ class Disturbance(_Table):
     """Difference of the baseline before and after the fleet, as a share of their mean."""
 
 
-class Rehearsal(_Table):
+class Rehearsal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The stand-in: what is run where the plan's devices are not."""
 
     pool: str
@@ -146,7 +143,7 @@ class Rehearsal(_Table):
     prices: Prices | None = None
 
 
-class Plan(_Table):
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole of `benchmark.toml`."""
 
     schema: int

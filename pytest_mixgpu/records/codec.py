@@ -1,0 +1,109 @@
+"""From a line of a record to one line of JSON and back, strictly. Imports no torch.
+
+What this module cannot read back it does not write: unknown fields, wrong types, numbers that are not finite and keys
+that occur twice are refused, each with file, line and field.
+"""
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+
+from pytest_mixgpu.errors import RecordError
+from pytest_mixgpu.records.model import SCHEMA_VERSION, Header, Line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LINE_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+_DECODERS = {SCHEMA_VERSION: _LINE_DECODER}
+"""One loader for each version of the schema that this version of the plugin reads."""
+
+
+class _Peek(msgspec.Struct, frozen=True):
+    """Just enough of a line to know which loader reads it."""
+
+    line: str = ""
+    schema: int | None = None
+
+
+_PEEK_DECODER = msgspec.json.Decoder(_Peek)
+
+
+def encode(line: Line) -> bytes:
+    """Return the line as JSON, without an end-of-line.
+
+    Raises:
+        RecordError: the line holds a wrong type or a number that is not finite, so that nobody could read it back.
+    """
+    where = f"a `{type(line).__name__}` that was about to be written"
+    field = first_not_finite(msgspec.to_builtins(line))
+    if field is not None:
+        raise RecordError(f"{where}: found a number that is not finite at `{field}`, expected None or a number")
+    try:
+        raw = msgspec.json.encode(line)
+    except (UnicodeEncodeError, TypeError, OverflowError) as error:
+        raise RecordError(f"{where}: found something that JSON cannot hold: {error}") from error
+    decode(raw, where=where)
+    return raw
+
+
+def decode(raw: bytes, *, where: str = "a record's line", schema: int = SCHEMA_VERSION) -> Line:
+    """Read one line.
+
+    Args:
+        raw: the line's bytes, without an end-of-line.
+        where: file and line number, for the error.
+        schema: the version that the record's header states; the header itself says its own.
+
+    Raises:
+        RecordError: the line does not follow the schema; says where and at which field.
+    """
+    try:
+        peek = _PEEK_DECODER.decode(raw)
+        if peek.line == "header" and peek.schema is not None:
+            schema = peek.schema
+        if schema not in _DECODERS:
+            readable = ", ".join(str(version) for version in _DECODERS)
+            raise RecordError(
+                f"{where}: found schema {schema}, expected {readable}; "
+                "read it with the version of pytest-mixgpu that wrote it"
+            )
+        line = _DECODERS[schema].decode(raw)
+        json.loads(raw, object_pairs_hook=_refuse_duplicates)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(f"{where}: {error}") from error
+    except _DuplicateKeyError as error:
+        raise RecordError(f"{where}: found the key {error.args[0]!r} twice in one object, expected it once") from error
+    return line
+
+
+def schema_of(line: Line) -> int:
+    """Return the version that a header states; any other line is read by the version of its header."""
+    return line.schema if isinstance(line, Header) else SCHEMA_VERSION
+
+
+def first_not_finite(value: object, path: str = "$") -> str | None:
+    """Return the path of the first number in plain data that is not finite, or None."""
+    if isinstance(value, float):
+        return None if value - value == 0 else path
+    items: Iterable[tuple[str, object]]
+    if isinstance(value, dict):
+        items = ((f"{path}.{key}", item) for key, item in cast("dict[object, object]", value).items())
+    elif isinstance(value, list | tuple):
+        items = ((f"{path}[{index}]", item) for index, item in enumerate(value))
+    else:
+        return None
+    return next((found for where, item in items if (found := first_not_finite(item, where)) is not None), None)
+
+
+class _DuplicateKeyError(Exception):
+    """An object names one key twice; a reader would silently take the last."""
+
+
+def _refuse_duplicates(pairs: list[tuple[str, object]]) -> None:
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _DuplicateKeyError(key)
+        seen.add(key)

@@ -1,0 +1,215 @@
+"""The run store: from lines, written as they happen, to records read whole. Imports no torch.
+
+A run is registered in the ledger before its record exists and closed there with the record's digest. A run that was
+never closed is aborted, whatever its record says, and counts.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+
+from pytest_mixgpu.errors import RecordError
+from pytest_mixgpu.records.assemble import assemble
+from pytest_mixgpu.records.codec import encode
+from pytest_mixgpu.records.digests import folder_digests
+from pytest_mixgpu.records.ledger import Ledger, LedgerEntry, sync_folder, write_all
+from pytest_mixgpu.records.model import Header, Line, Outcome, RunRecord
+
+RECORD_NAME = "record.jsonl"
+
+
+class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One registered run and what there is of it."""
+
+    registered: LedgerEntry
+    closed: LedgerEntry | None
+    record: RunRecord | None
+    """None where it cannot be read; without an outcome where the ledger has no close for it."""
+    folder: Path
+    is_running: bool = False
+    """Whether a living process is writing it at this moment."""
+    faults: tuple[str, ...] = ()
+    """Why it cannot be read, or what was dropped in reading it."""
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.registered.run_id
+
+
+class RunWriter:
+    """The one writer of one run. Made by `RunStore.register`."""
+
+    def __init__(self, folder: Path, header: Header, ledger: Ledger) -> None:
+        self.folder = folder
+        self._header = header
+        self._ledger = ledger
+        self._path = folder / RECORD_NAME
+        self._handle: int | None = os.open(
+            self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
+        )
+        # Held until the process ends or the run is closed: tells a run that goes on from one that was aborted.
+        fcntl.flock(self._handle, fcntl.LOCK_EX)
+        self._append(encode(header))
+        os.fsync(self._handle)
+        sync_folder(folder)
+
+    def write(self, line: Line) -> None:
+        """Add a line; it survives a kill of this process from here on.
+
+        Raises:
+            RecordError: the line cannot be read back, is a second header, or the run is closed.
+        """
+        if isinstance(line, Header | Outcome):
+            raise RecordError(
+                f"run {self._header.run_id}: a {type(line).__name__.lower()} is written by `register` and `close` only"
+            )
+        self._append(encode(line))
+
+    def close(self, outcome: Outcome) -> RunRecord:
+        """Write the outcome with the digest of every other file of the run, seal the record in the ledger, and read it.
+
+        Args:
+            outcome: how the run ended; its `files` are filled in here.
+        """
+        files = folder_digests(self.folder, without=(RECORD_NAME,))
+        self._append(encode(msgspec.structs.replace(outcome, files=files)))
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.fsync(handle)
+        raw = self._path.read_bytes()
+        record = assemble(raw, path=self._path)
+        self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
+        if handle is not None:
+            os.close(handle)
+        return record
+
+    def _append(self, raw: bytes) -> None:
+        if self._handle is None:
+            raise RecordError(f"run {self._header.run_id} is closed: nothing can be added to its record")
+        write_all(self._handle, raw + b"\n")
+
+
+class RunStore:
+    """The runs of one report folder, with their ledger.
+
+    Args:
+        folder: the report folder; made when the first run is registered.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ledger = Ledger(folder / "ledger.jsonl")
+
+    def register(self, header: Header) -> RunWriter:
+        """Register a run in the ledger and open its record. Nothing of the run may have started before.
+
+        Raises:
+            RecordError: the header cannot be read back, or its id is not a plain name.
+            LedgerError: the ledger's chain is broken, or the run's id is taken.
+        """
+        encode(header)
+        folder = self._run_folder(header.run_id)
+        self.ledger.append(entry_for(header, at=header.registered_at))
+        folder.mkdir(parents=True)
+        return RunWriter(folder, header, self.ledger)
+
+    def read(self, run_id: str) -> RunRecord:
+        """Read one registered run.
+
+        Raises:
+            RecordError: it is not registered here, or its record cannot be read.
+        """
+        stored = next((run for run in self.survey() if run.id == run_id), None)
+        if stored is None:
+            raise RecordError(f"run {run_id} is not registered in {self.ledger.path}")
+        if stored.record is None:
+            raise RecordError(f"run {run_id} cannot be read: {'; '.join(stored.faults)}")
+        return stored.record
+
+    def records(self, suite: str | None = None) -> tuple[RunRecord, ...]:
+        """Return the records of all registered runs that have ended, in the order of registration, aborted ones too.
+
+        What cannot be read, and what a living process is still writing, is left out: `survey` has those.
+
+        Args:
+            suite: only the runs of this plan.
+        """
+        return tuple(run.record for run in self.survey(suite) if run.record is not None and not run.is_running)
+
+    def survey(self, suite: str | None = None) -> tuple[StoredRun, ...]:
+        """Return every registered run, in the order of registration, readable or not.
+
+        Args:
+            suite: only the runs of this plan.
+        """
+        entries = self.ledger.read().entries
+        closed = {entry.run_id: entry for entry in reversed(entries) if entry.event == "close"}
+        return tuple(
+            self._stored(entry, closed.get(entry.run_id))
+            for entry in entries
+            if entry.event == "register" and suite in {None, entry.suite}
+        )
+
+    def strays(self) -> tuple[str, ...]:
+        """Return the names of run folders that the ledger does not know."""
+        runs = self.folder / "runs"
+        known = {entry.run_id for entry in self.ledger.read().entries if entry.event == "register"}
+        return tuple(sorted(path.name for path in runs.iterdir() if path.name not in known)) if runs.is_dir() else ()
+
+    def _run_folder(self, run_id: str) -> Path:
+        if not run_id or run_id != Path(run_id).name or run_id.startswith("."):
+            raise RecordError(f"found the run id {run_id!r}, expected a plain name: it becomes a folder")
+        return self.folder / "runs" / run_id
+
+    def _stored(self, registered: LedgerEntry, closed: LedgerEntry | None) -> StoredRun:
+        try:
+            folder = self._run_folder(registered.run_id)
+            path = folder / RECORD_NAME
+            is_running = closed is None and _is_locked(path)
+            faults: list[str] = []
+            record: RunRecord | None = assemble(path.read_bytes(), path=path, dropped=faults)
+        except (RecordError, OSError) as error:
+            folder = self.folder / "runs"
+            return StoredRun(registered=registered, closed=closed, record=None, folder=folder, faults=(str(error),))
+        if record is not None and closed is None:
+            record = msgspec.structs.replace(record, outcome=None)
+        return StoredRun(
+            registered=registered,
+            closed=closed,
+            record=record,
+            folder=folder,
+            is_running=is_running,
+            faults=tuple(faults),
+        )
+
+
+def entry_for(header: Header, *, at: str, record: RunRecord | None = None) -> LedgerEntry:
+    """Return the ledger's entry for a run: its registration, or with a record its close."""
+    return LedgerEntry(
+        at=at,
+        event="register" if record is None else "close",
+        run_id=header.run_id,
+        session=header.session,
+        suite=header.suite,
+        role=header.role,
+        name=header.name,
+        repeat=header.repeat,
+        seed=header.seed,
+        rehearsal=header.rehearsal,
+        plan_digest=header.digests.plan,
+        lock_digest=header.digests.lock,
+        record_digest="" if record is None else record.digest,
+        status="" if record is None else record.status,
+    )
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
