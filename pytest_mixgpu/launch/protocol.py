@@ -2,14 +2,31 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
 from pytest_mixgpu.devices.model import Device
+from pytest_mixgpu.errors import MixgpuError
 
 Message = dict[str, object]
 """What supervisor and workers say to each other: JSON objects; `kind` says what it is."""
+
+WAITING_PHASES = frozenset({"wait", "queue", "idle"})
+"""Phases in which a worker says of itself that it waits for others: in a hang it is blamed after those that work."""
+
+
+class PeerLostError(MixgpuError, ConnectionError):
+    """A worker cannot reach another one; raised in the worker, so that the lost peer is looked at before the raiser.
+
+    Args:
+        peer: name of the other worker's task.
+        detail: what was seen.
+    """
+
+    def __init__(self, peer: str, detail: str = "the connection ended") -> None:
+        super().__init__(f"{peer} does not answer: {detail}")
+        self.peer = peer
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +55,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat_s: float = 15.0
     """Between two signs of life of a worker process (a stopped process gives none)."""
     progress_s: float = 300.0
-    """Between two changes of (round, phase) of a worker that lives: a hang. A job sets it by the length of its rounds."""
+    """Between two changes of (round, phase) of a worker that lives: a hang. A job sets it by its rounds' length."""
     grace_s: float = 5.0
     """From the wish to stop to SIGKILL."""
 
@@ -53,7 +70,11 @@ class Channel(Protocol):
         """Wait for the supervisor's next word; ends the worker when the supervisor is gone."""
 
     def status(self, *, phase: str, round_index: int | None = None) -> None:
-        """State what is being done now; it travels with the next heartbeat and is what a failure names."""
+        """State what is being done now; it travels with the heartbeat and is what a failure names.
+
+        A worker that waits for others says one of `WAITING_PHASES`. While it waits in `receive`, it is the supervisor's
+        turn and no progress is asked of it.
+        """
 
 
 class Crew(Protocol):
@@ -67,13 +88,13 @@ class Crew(Protocol):
 
         Raises:
             RunFailedError: a worker raised, was killed, stopped giving signs of life, or made no progress; or nothing
-                was said for `timeout_s`. The error names the worker that is to blame, its device, host, phase and round.
+                was said for `timeout_s`. It names the worker that is to blame, its device, host, phase and round.
         """
 
     def stop(self) -> None:
         """End all workers; nothing is left running when this returns."""
 
-    def __enter__(self) -> "Crew": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc_info: object) -> None: ...
 

@@ -1,0 +1,307 @@
+"""The workers of one run as the supervisor sees them: messages in and out, faults, a clean stop. Imports no torch."""
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import time
+from collections import deque
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.launch.board import Board
+from pytest_mixgpu.launch.frames import Decoder, Tag, encode
+from pytest_mixgpu.launch.nursery import Zygote, read_tail
+from pytest_mixgpu.launch.protocol import Limits, Message, Task
+from pytest_mixgpu.launch.requests import Fork
+from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Failure, Sight, find_cause, find_silent
+
+_TICK_S = 0.2
+_SETTLE_S = 0.5
+"""How long other workers' ends are waited for after the first sign of trouble, so that the first cause is seen."""
+_KILL_S = 5.0
+"""How long an end by SIGKILL may take."""
+
+
+class Member:
+    """One worker: its line, its board and what it said."""
+
+    def __init__(self, task: Task, zygote: Zygote, request: Fork) -> None:
+        self.task, self.zygote, self.number, self.log_path = task, zygote, request.number, Path(request.log_path)
+        self.log_start_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self.line, theirs = socket.socketpair()
+        board_fd = Board.open_page()
+        with theirs:
+            self.board = Board(board_fd)
+            zygote.fork(request, line=theirs, board_fd=board_fd)
+        os.close(board_fd)
+        self.line.settimeout(0)
+        self.decoder = Decoder()
+        self.outgoing = bytearray(encode("task", {"entry": task.entry, "payload": task.payload}))
+        self.open = True
+        self.greeted = self.returned = False
+        self.failure: Failure | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its process is gone."""
+        return self.number in self.zygote.exits or bool(self.zygote.failure)
+
+    def read(self) -> list[Message]:
+        """Take in what it said, without waiting; own words of the harness are kept here."""
+        messages: list[Message] = []
+        while self.open:
+            try:
+                data = self.line.recv(1 << 20)
+            except BlockingIOError:
+                break
+            except ConnectionResetError:
+                data = b""
+            self.open = bool(data)
+            for tag, body in self.decoder.feed(data):
+                self._take(tag, body, messages)
+        return messages
+
+    def _take(self, tag: Tag, body: Message, messages: list[Message]) -> None:
+        if tag == "message":
+            messages.append(body)
+        elif tag == "hello":
+            self.greeted = True
+        elif tag == "returned":
+            self.returned = True
+        elif tag == "failure":
+            self.failure = msgspec.convert(body, Failure)
+
+    def write(self) -> None:
+        """Hand over what waits to go out, as far as the line takes it."""
+        while self.open and self.outgoing:
+            try:
+                sent = self.line.send(memoryview(self.outgoing)[: 1 << 20])
+            except BlockingIOError:
+                return
+            except (BrokenPipeError, ConnectionResetError):
+                self.outgoing.clear()
+                return
+            del self.outgoing[:sent]
+
+    def sight(self, *, now_s: float, awake_s: float, asked_s: float) -> Sight:
+        """What is seen of it now; ages count from `awake_s` at the earliest."""
+        status = self.board.read()
+        end = self.zygote.exits.get(self.number)
+        return Sight(
+            name=self.task.name,
+            status=status,
+            greeted=self.greeted,
+            beat_age_s=now_s - max(self.board.beat_s or now_s, awake_s),
+            asked_age_s=now_s - asked_s,
+            progress_age_s=now_s - max(status.since_s if status is not None else asked_s, awake_s),
+            process_state=_process_state(self.zygote.pids.get(self.number)),
+            exit_code=end.code if end is not None else None,
+            exit_signal=end.signal if end is not None else None,
+            lost_zygote=self.zygote.failure if end is None else "",
+            failure=self.failure,
+            returned=self.returned,
+        )
+
+
+class LocalCrew:
+    """Workers that were forked on this machine.
+
+    Args:
+        limits: how long silence is borne.
+        asked_s: when the workers were asked for, on CLOCK_MONOTONIC.
+    """
+
+    def __init__(self, *, limits: Limits, asked_s: float) -> None:
+        self._limits = limits
+        self._asked_s = asked_s
+        self._members: dict[str, Member] = {}
+        self._received: deque[tuple[str, Message]] = deque()
+        self._selector = selectors.DefaultSelector()
+        self._zygotes: set[Zygote] = set()
+        self._last_tick_s = self._awake_s = asked_s
+        self._stopped = False
+
+    def add(self, task: Task, zygote: Zygote, request: Fork) -> None:
+        """Ask for one more worker."""
+        member = self._members[task.name] = Member(task, zygote, request)
+        self._selector.register(member.line, selectors.EVENT_READ, member)
+        if zygote not in self._zygotes:
+            self._zygotes.add(zygote)
+            self._selector.register(zygote, selectors.EVENT_READ)
+
+    def await_first_words(self) -> None:
+        """Return once each worker has said its first word.
+
+        Raises:
+            RunFailedError: one of them did not start.
+        """
+        while not all(member.greeted for member in self._members.values()):
+            self._watch()
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by worker."""
+        return {name: member.zygote.pids[member.number] for name, member in self._members.items()}
+
+    def send(self, worker: str, message: Message) -> None:
+        """Say something to one worker.
+
+        Raises:
+            RunFailedError: a worker failed while the message was on its way, or this one has ended.
+        """
+        member = self._members[worker]
+        if self._stopped or member.returned or not member.open:
+            self._watch()
+            raise self._error(Cause(worker=worker, reason="has ended and cannot be spoken to", rank=CERTAIN))
+        member.outgoing += encode("message", message)
+        member.write()
+        while member.outgoing:
+            self._watch()
+
+    def receive(self, *, timeout_s: float | None = None) -> tuple[str, Message]:
+        """Wait for the next word of any worker: its name and what it said.
+
+        Raises:
+            RunFailedError: a worker raised, was killed, stopped giving signs of life, or made no progress; or nothing
+                was said for `timeout_s`; or all have returned.
+        """
+        began_s = time.monotonic()
+        while not self._received:
+            self._watch()
+            if self._received:
+                break
+            if timeout_s is not None and time.monotonic() - began_s > timeout_s:
+                raise self._error(find_silent(self._sights(), timeout_s=timeout_s))
+            if all(member.returned for member in self._members.values()):
+                last = next(reversed(self._members))
+                raise self._error(Cause(worker=last, reason="returned, as all did; no more will be said", rank=CERTAIN))
+        return self._received.popleft()
+
+    def _watch(self) -> None:
+        """Move bytes for one tick and raise when a worker is at fault."""
+        self._pump(_TICK_S)
+        if self._trouble() is None:
+            return
+        # The cause may show a moment after its consequence, and the last word of a worker after its end.
+        settled_s = time.monotonic() + _SETTLE_S
+        while (cause := self._trouble()) is not None:
+            if cause.rank <= CERTAIN or time.monotonic() > settled_s:
+                raise self._error(cause)
+            self._pump(0.02)
+
+    def _pump(self, wait_s: float) -> None:
+        now_s = time.monotonic()
+        if now_s - self._last_tick_s > self._limits.heartbeat_s / 2:
+            self._awake_s = now_s  # asleep ourselves, or away: nobody is judged by that time
+        for member in self._members.values():
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if member.outgoing else 0)
+            if member.open and self._selector.get_key(member.line).events != events:
+                self._selector.modify(member.line, events, member)
+        for key, _ in self._selector.select(wait_s):
+            if isinstance(key.data, Member):
+                key.data.write()
+                self._received += [(key.data.task.name, message) for message in key.data.read()]
+                if not key.data.open:
+                    self._selector.unregister(key.data.line)
+        for zygote in self._zygotes:
+            zygote.pump()
+        self._last_tick_s = time.monotonic()
+
+    def _sights(self) -> list[Sight]:
+        now_s = time.monotonic()
+        return [
+            member.sight(now_s=now_s, awake_s=self._awake_s, asked_s=self._asked_s) for member in self._members.values()
+        ]
+
+    def _trouble(self) -> Cause | None:
+        return find_cause(self._sights(), self._limits)
+
+    def _error(self, cause: Cause) -> RunFailedError:
+        member = self._members[cause.worker]
+        device, status = member.task.device, member.board.read()
+        where = f" on {device.kind} {device.id}" if device is not None else ""
+        host = device.host if device is not None else socket.gethostname()
+        phase = status.phase if status is not None else "start"
+        at_round = f" of round {status.round_index}" if status is not None and status.round_index is not None else ""
+        if member.greeted and not member.ended and not member.returned:
+            self._ask_for_stacks(member)
+        return RunFailedError(
+            f"{cause.worker}{where} (host {host}) {cause.reason}; in phase {phase}{at_round}; log: {member.log_path}",
+            worker=cause.worker,
+            log_tail=read_tail(member.log_path, start_bytes=member.log_start_bytes),
+            log_path=str(member.log_path),
+        )
+
+    def _ask_for_stacks(self, member: Member) -> None:
+        size = member.log_path.stat().st_size if member.log_path.exists() else 0
+        member.zygote.signal(member.number, signal.SIGUSR1)
+        deadline_s = time.monotonic() + 0.5
+        while time.monotonic() < deadline_s and not member.ended:
+            self._pump(0.05)
+            if member.log_path.exists() and member.log_path.stat().st_size > size:
+                break
+
+    def stop(self) -> None:
+        """End all workers; nothing is left running when this returns."""
+        if self._stopped:
+            return
+        self._stopped = True
+        try:
+            self._end_gently()
+        finally:
+            # Also when a second Ctrl-C cuts the patience short.
+            self._end_at_once()
+            for member in self._members.values():
+                member.line.close()
+                member.board.close()
+            self._selector.close()
+
+    def _end_gently(self) -> None:
+        for member in self._members.values():
+            with contextlib.suppress(OSError):
+                member.line.shutdown(socket.SHUT_WR)
+            if not member.returned:
+                member.zygote.signal(member.number, signal.SIGTERM)
+        deadline_s = time.monotonic() + self._limits.grace_s
+        while time.monotonic() < deadline_s and any(self._may_yet_end(member) for member in self._members.values()):
+            self._pump(0.02)
+
+    def _may_yet_end(self, member: Member) -> bool:
+        return not member.ended and _process_state(member.zygote.pids.get(member.number)) not in {"T", "t"}
+
+    def _end_at_once(self) -> None:
+        for member in self._members.values():
+            member.zygote.signal(member.number, signal.SIGKILL, group=True)
+        self._pump_until_ended(_KILL_S)
+        for zygote in self._zygotes:
+            if any(not member.ended for member in self._members.values() if member.zygote is zygote):
+                zygote.kill()  # it does not do as it is told; its workers die with it
+            else:
+                zygote.sweep(timeout_s=_KILL_S)
+        self._pump_until_ended(_KILL_S)
+
+    def _pump_until_ended(self, patience_s: float) -> None:
+        deadline_s = time.monotonic() + patience_s
+        while time.monotonic() < deadline_s and not all(member.ended for member in self._members.values()):
+            self._pump(0.02)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+
+def _process_state(pid: int | None) -> str:
+    if pid is None:
+        return ""
+    try:
+        # The name in brackets may hold anything, brackets too; the state is the first word after the last one.
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

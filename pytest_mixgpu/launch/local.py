@@ -1,0 +1,131 @@
+"""Workers on this machine: from tasks to a watched crew, forked from preloaded processes. Imports no torch itself.
+
+Every distinct kernel environment has its own preloaded parent process (see `zygote`).
+"""
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.launch.crew import LocalCrew
+from pytest_mixgpu.launch.nursery import LATE_VARIABLES, Environment, Zygote, import_path, kernel_environment
+from pytest_mixgpu.launch.protocol import Limits, Task
+from pytest_mixgpu.launch.requests import Fork
+
+DEFAULT_PRELOAD = ("torch", "timm.models.vision_transformer")
+
+
+class LocalLauncher:
+    """Starts workers on this machine.
+
+    Args:
+        preload: modules that are imported once, before workers are forked. They may run no kernel and start no thread.
+    """
+
+    name = "local"
+
+    def __init__(self, preload: Sequence[str] = DEFAULT_PRELOAD) -> None:
+        self._preload = tuple(preload)
+        self._zygotes: dict[Environment, Zygote] = {}
+        self._num_workers = 0
+
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+        """Begin to preload for these environments, all at once, and return without waiting. Known ones are kept."""
+        for environment in environments:
+            self._zygote(dict(environment))
+
+    def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> LocalCrew:
+        """Start all tasks and return once each has said its first word.
+
+        Args:
+            tasks: the workers; their names differ.
+            log_dir: where each worker's output goes, as `<name>.log`.
+            limits: how long silence is borne.
+
+        Raises:
+            RunFailedError: one of them did not start.
+            ValueError: two tasks have one name.
+        """
+        if len({task.name for task in tasks}) != len(tasks):
+            raise ValueError(f"workers need different names, found {[task.name for task in tasks]}")
+        log_dir.mkdir(parents=True, exist_ok=True)
+        asked_s = time.monotonic()
+        zygotes = [self._zygote(_variables(task)) for task in tasks]
+        self._await_preload(tasks, zygotes, deadline_s=asked_s + limits.start_s)
+        crew = LocalCrew(limits=limits, asked_s=asked_s)
+        try:
+            for task, zygote in zip(tasks, zygotes, strict=True):
+                self._num_workers += 1
+                log_path = (log_dir / f"{task.name}.log").absolute()
+                crew.add(task, zygote, self._fork_request(task, log_path, limits))
+            crew.await_first_words()
+        except BaseException:
+            crew.stop()
+            raise
+        return crew
+
+    def _fork_request(self, task: Task, log_path: Path, limits: Limits) -> Fork:
+        late = {name: value for name, value in _variables(task).items() if name in LATE_VARIABLES}
+        return Fork(
+            number=self._num_workers,
+            name=task.name,
+            log_path=str(log_path),
+            folder=os.getcwd(),  # noqa: PTH109 - it travels as text
+            path=import_path(),
+            cores=task.cores,
+            environment=tuple(sorted(late.items())),
+            num_threads=task.num_threads,
+            beat_every_s=min(1.0, limits.heartbeat_s / 5),
+        )
+
+    def _zygote(self, environment: Mapping[str, str]) -> Zygote:
+        key = kernel_environment(environment)
+        zygote = self._zygotes.get(key)
+        if zygote is not None:
+            zygote.pump()
+            if zygote.failure:
+                zygote.close()
+                zygote = None
+        if zygote is None:
+            zygote = self._zygotes[key] = Zygote(key, self._preload)
+        return zygote
+
+    def _await_preload(self, tasks: Sequence[Task], zygotes: Sequence[Zygote], *, deadline_s: float) -> None:
+        for task, zygote in zip(tasks, zygotes, strict=True):
+            while zygote.preloaded is None:
+                zygote.pump()
+                if zygote.failure:
+                    raise RunFailedError(
+                        f"{task.name} did not start: {zygote.failure}", worker=task.name, log_tail=zygote.log_tail()
+                    )
+                if time.monotonic() > deadline_s:
+                    raise RunFailedError(
+                        f"{task.name} did not start: {', '.join(self._preload)} was not imported in time"
+                        " (Limits.start_s)",
+                        worker=task.name,
+                        log_tail=zygote.log_tail(),
+                    )
+                if zygote.preloaded is None:
+                    time.sleep(0.005)
+
+    def zygote_pids(self) -> tuple[int, ...]:
+        """Process ids of the preloaded parents."""
+        return tuple(zygote.pid for zygote in self._zygotes.values())
+
+    def close(self) -> None:
+        """End the preloaded parent processes and whatever they started."""
+        while self._zygotes:
+            self._zygotes.popitem()[1].close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _variables(task: Task) -> dict[str, str]:
+    return dict(task.environment) | (dict(task.device.environment) if task.device is not None else {})

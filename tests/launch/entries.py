@@ -1,0 +1,116 @@
+"""What workers do in the tests of this room: entry functions, one a behaviour."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from pytest_mixgpu.launch.protocol import Channel, Message, PeerLostError
+
+
+def echo(channel: Channel, payload: Message) -> None:
+    """Answer every word until told to stop."""
+    channel.send({"kind": "ready", "payload": payload, "pid": os.getpid()})
+    channel.status(phase="idle")
+    while (message := channel.receive())["kind"] != "end":
+        channel.send(message)
+
+
+def tell_place(channel: Channel, payload: Message) -> None:
+    """Say where and how this worker runs."""
+    channel.send(
+        {
+            "kind": "place",
+            "cores": sorted(os.sched_getaffinity(0)),
+            "environment": {name: os.environ.get(name) for name in payload["names"]},  # type: ignore[attr-defined]
+            "session": os.getsid(0) == os.getpid(),
+            "folder": str(Path.cwd()),
+            "modules": [name for name in ("torch", "timm") if name in sys.modules],
+        }
+    )
+
+
+def raise_value_error(channel: Channel, payload: Message) -> None:
+    """Raise in the middle of a round."""
+    channel.status(phase="compute", round_index=3)
+    raise ValueError("the batch is empty")
+
+
+def kill_itself(channel: Channel, payload: Message) -> None:
+    """Die by a signal in the middle of a round."""
+    channel.status(phase="send", round_index=7)
+    sys.stdout.write("last words\n")
+    os.kill(os.getpid(), int(payload["signal"]))  # type: ignore[call-overload]
+    time.sleep(60)
+
+
+def work_in_silence(channel: Channel, payload: Message) -> None:
+    """State a phase and make no progress from then on."""
+    time.sleep(float(payload.get("after_s", 0)))  # type: ignore[arg-type]
+    channel.status(phase=str(payload["phase"]), round_index=2)
+    channel.send({"kind": "began"})
+    time.sleep(600)
+
+
+def leave(channel: Channel, payload: Message) -> None:
+    """End the process without a word."""
+    channel.status(phase="compute", round_index=1)
+    os._exit(int(payload["code"]))  # type: ignore[call-overload]
+
+
+def lose_peer(channel: Channel, payload: Message) -> None:
+    """Say that a peer is lost, a moment after a word of the supervisor."""
+    channel.status(phase="send", round_index=5)
+    channel.receive()
+    raise PeerLostError(str(payload["peer"]))
+
+
+def lose_connection(channel: Channel, payload: Message) -> None:
+    """Raise at once what a transport raises when the other end is gone."""
+    channel.status(phase="send", round_index=5)
+    raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234")
+
+
+def kill_itself_later(channel: Channel, payload: Message) -> None:
+    """Die a moment after the others complained."""
+    channel.status(phase="compute", round_index=5)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_children(channel: Channel, payload: Message) -> None:
+    """Start a child in the own group and one that left it, and wait."""
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    children = [subprocess.Popen(command, start_new_session=apart) for apart in (False, True)]
+    channel.send({"kind": "children", "pids": [child.pid for child in children]})
+    channel.receive()
+
+
+def refuse_to_end(channel: Channel, payload: Message) -> None:
+    """Ignore the wish to stop."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    channel.send({"kind": "deaf"})
+    time.sleep(600)
+
+
+def speak_a_lot(channel: Channel, payload: Message) -> None:
+    """Send something huge while something huge is being sent to it."""
+    channel.send({"kind": "huge", "text": "x" * int(payload["num_bytes"])})  # type: ignore[call-overload]
+    message = channel.receive()
+    channel.send({"kind": "heard", "num_bytes": len(str(message["text"]))})
+
+
+def tell_numerics(channel: Channel, payload: Message) -> None:
+    """Say with which kernels torch computes here."""
+    import torch
+
+    channel.send(
+        {
+            "kind": "numerics",
+            "capability": torch.backends.cpu.get_cpu_capability(),
+            "num_threads": torch.get_num_threads(),
+            "sum": float(torch.ones(8, 8).matmul(torch.ones(8, 8)).sum()),
+        }
+    )
