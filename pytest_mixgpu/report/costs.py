@@ -1,0 +1,72 @@
+"""From the spans of each run, lease to release, to where time and bytes went. Pricing is the judge's affair."""
+
+from collections.abc import Sequence
+
+from pytest_mixgpu import units
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.plan import Plan, Prices
+from pytest_mixgpu.report.model import Pair, Section, Table
+from pytest_mixgpu.report.sanitise import clean
+
+_SPANS = ("lease", "setup", "training", "evaluation", "teardown")
+
+
+def cost_section(records: Sequence[RunRecord], plan: Plan | None, verdicts: Sequence[Verdict]) -> Section:
+    """Show what each run held and moved, the prices that apply, and what the cost claim made of them."""
+    is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
+    prices = None
+    if plan is not None:
+        prices = plan.rehearsal.prices if is_rehearsal and plan.rehearsal else plan.prices
+    rows = tuple(_row(record) for record in records if record.outcome is not None)
+    head = ("run", *_SPANS, "between", "leased", "device-hours", "moved", "people")
+    return Section(
+        title="Cost",
+        lead="From lease to release. An amount that nobody stated is not counted as 0.",
+        pairs=_price_pairs(prices),
+        tables=(Table(head=head, rows=rows, caption="Where the leased time of each run went"),) if rows else (),
+        sentences=tuple(clean(text) for verdict in verdicts if "cost" in verdict.id for text in verdict.details),
+    )
+
+
+def _row(record: RunRecord) -> tuple[str, ...]:
+    outcome, header = record.outcome, record.header
+    if outcome is None:
+        raise ValueError(f"run {record.id} never closed: it has no spans")
+    totals_s = dict.fromkeys(_SPANS, 0.0)
+    for span in outcome.spans:
+        totals_s[span.name] = totals_s.get(span.name, 0.0) + span.duration_s
+    between_s = max(0.0, outcome.leased_s - sum(totals_s.values()))
+    people = "not stated" if outcome.people_minutes is None else f"{units.format_number(outcome.people_minutes)} min"
+    return (
+        clean(f"{header.name} {header.leg}".strip()),
+        *(units.format_duration(totals_s[name]) for name in _SPANS),
+        units.format_duration(between_s),
+        units.format_duration(outcome.leased_s),
+        units.format_number(outcome.leased_s * len(header.pool) / 3600),
+        units.format_bytes(outcome.moved_bytes),
+        people,
+    )
+
+
+def _price_pairs(prices: Prices | None) -> tuple[Pair, ...]:
+    if prices is None:
+        return (Pair(name="Prices", text=units.NOT_STATED),)
+    currency = prices.currency
+    amounts = {
+        "Coordinator, an hour": prices.coordinator_hour,
+        "Other hosts, an hour": prices.host_hour,
+        "Data moved, a gigabyte": prices.moved_gigabyte,
+        "Storage, a gigabyte and month": prices.storage_gigabyte_month,
+        "People, an hour": prices.person_hour,
+    }
+    by_kind: dict[str, float | None] = {
+        f"{kind}, an hour": amount for kind, amount in sorted(prices.device_hour.items())
+    }
+    if not by_kind:
+        by_kind = {"Devices, an hour": None}
+    return (
+        Pair(name="Price list", text=clean(f"{prices.source} ({prices.date}, {currency})")),
+        *(Pair(name=clean(name), text=units.format_money(amount, currency)) for name, amount in by_kind.items()),
+        *(Pair(name=name, text=units.format_money(amount, currency)) for name, amount in amounts.items()),
+    )

@@ -1,0 +1,171 @@
+"""The rows that every writer of this room prints: text only, already formatted, with no number left to interpret."""
+
+from typing import Literal
+
+import msgspec
+
+from pytest_mixgpu.marks.model import Word
+
+Tone = Literal["good", "bad", "caution", "plain"]
+"""`caution`: passed, but not as a plain pass; or something that wants to be read."""
+
+
+class Occasion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a report says of itself: which suite and session, when, and by which lock and ledger."""
+
+    suite: str
+    session: str = ""
+    made_at: str = ""
+    """UTC, ISO 8601."""
+    mode: Literal["measured", "records"] = "measured"
+    """Whether this session measured, or judged what was recorded before."""
+    folder: str = ""
+    """Where runs and ledger lie, as the reader will look for them."""
+    command: tuple[str, ...] = ()
+    titles: dict[str, str] = {}
+    """What a mark or claim asks, in words, by its id: the docstring of its test."""
+    order: tuple[str, ...] = ()
+    """Ids in the order of the checklist; those left out follow as they came."""
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A named fact."""
+
+    name: str
+    text: str
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of text: every row has as many cells as the head."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+
+class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One mark or claim with its verdict."""
+
+    id: str
+    title: str
+    is_claim: bool
+    word: Word
+    status: str
+    """What pytest counts it as: `passed`, `rehearsed`, `failed`."""
+    tone: Tone
+    value: str = ""
+    """With its unit; empty for a claim."""
+    bound: str = ""
+    """With comparator and unit: `>= 11.2 x`."""
+    bound_origin: str = ""
+    metric: str = ""
+    n: int = 0
+    spread: str = ""
+    """Range of the runs' values, or what says that there is none."""
+    interval: str = ""
+    qualifiers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reason: str
+    details: tuple[str, ...] = ()
+    follows_from: str = ""
+    remedy: str = ""
+    pool: str = ""
+    run_ids: tuple[str, ...] = ()
+    amendments: tuple[str, ...] = ()
+
+
+class PhaseBar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One segment of a participant's round, to be drawn."""
+
+    phase: str
+    start_permille: int
+    width_permille: int
+    label: str
+
+
+class PhaseRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The phases of one participant in one round."""
+
+    participant: str
+    kind: str
+    device: str
+    cells: tuple[str, ...]
+    """In the order of `PHASES`."""
+    total: str
+    overlap: str
+    foreign: str
+    """Share of its core that other processes took meanwhile."""
+    bars: tuple[PhaseBar, ...] = ()
+
+
+class PhaseTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The phases of one run's median round."""
+
+    run_id: str
+    role: str
+    name: str
+    pool: str
+    round_label: str
+    """Which round this is, and of how many: `round 3 of 6`."""
+    round_s: str
+    rows: tuple[PhaseRow, ...]
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One registered run, whatever became of it."""
+
+    run_id: str
+    role: str
+    name: str
+    leg: str
+    repeat: str
+    seed: str
+    pool: str
+    status: str
+    tone: Tone
+    rehearsal: bool
+    registered: str
+    rounds: str
+    """Measured rounds and warm-ups: `6 + 1`."""
+    median_round: str
+    range_round: str
+    samples_rate: str
+    test: str
+    """Integer counts and share on the test set."""
+    leased: str
+    reason: str
+    faults: tuple[str, ...] = ()
+    log: str = ""
+    is_evidence: bool
+    """Whether a verdict names it."""
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A titled part of the page below the verdicts: facts, tables, sentences."""
+
+    title: str
+    lead: str = ""
+    pairs: tuple[Pair, ...] = ()
+    tables: tuple[Table, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole report, ready to be printed in any format."""
+
+    occasion: Occasion
+    question: str
+    headline: str
+    """`8 passed, 2 rehearsed`."""
+    tone: Tone
+    banner: tuple[str, ...]
+    """Sentences that stand above everything else: rehearsal, tampering, what is preliminary."""
+    marks: tuple[MarkRow, ...]
+    phases: tuple[PhaseTable, ...]
+    runs: tuple[RunRow, ...]
+    conditions: Section
+    environment: Section
+    cost: Section
+    not_shown: Section
+    seals: tuple[Pair, ...]
+    """Lock digest, ledger head and count, freeze date: what to compare with a copy kept elsewhere."""

@@ -1,0 +1,94 @@
+"""From verdicts and run records to one `Report` of formatted rows, which all writers of this room print.
+
+Text from outside is neutralised here, once. Computes no metric and judges nothing.
+"""
+
+from collections.abc import Sequence
+
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.plan import Plan
+from pytest_mixgpu.report.conditions import conditions_section, environment_section
+from pytest_mixgpu.report.costs import cost_section
+from pytest_mixgpu.report.limits import not_shown_section
+from pytest_mixgpu.report.model import Occasion, Report
+from pytest_mixgpu.report.phases import phase_tables
+from pytest_mixgpu.report.runs import run_rows
+from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.verdict_rows import headline_of, in_order, mark_row, seals_of
+
+
+def build_report(
+    verdicts: Sequence[Verdict], records: Sequence[RunRecord], *, occasion: Occasion, plan: Plan | None = None
+) -> Report:
+    """Lay out everything that a session has to say of one suite.
+
+    Args:
+        verdicts: of this suite, one a mark or claim.
+        records: every registered run of the suite, failed and aborted ones too.
+        occasion: what the report says of itself.
+        plan: the suite's plan, where it has one.
+    """
+    ordered = in_order(verdicts, occasion.order)
+    evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
+    # Conditions and phases are those of the runs that were judged; without any, those of all runs.
+    evidence = [record for record in records if record.id in evidence_ids] or list(records)
+    headline, tone = headline_of(ordered)
+    return Report(
+        occasion=_clean_occasion(occasion),
+        question=clean(" ".join(plan.question.split())) if plan else "",
+        headline=headline,
+        tone=tone,
+        banner=_banner(ordered, evidence),
+        marks=tuple(mark_row(verdict, occasion.titles) for verdict in ordered),
+        phases=phase_tables(evidence),
+        runs=run_rows(records, evidence_ids),
+        conditions=conditions_section(evidence, plan),
+        environment=environment_section(evidence),
+        cost=cost_section(evidence, plan, ordered),
+        not_shown=not_shown_section(ordered, evidence, plan),
+        seals=seals_of(ordered),
+    )
+
+
+def _clean_occasion(occasion: Occasion) -> Occasion:
+    return Occasion(
+        suite=clean(occasion.suite),
+        session=clean(occasion.session),
+        made_at=clean(occasion.made_at),
+        mode=occasion.mode,
+        folder=clean(occasion.folder),
+        command=tuple(clean(word) for word in occasion.command),
+        titles={clean(id_): clean(title) for id_, title in occasion.titles.items()},
+        order=tuple(clean(id_) for id_ in occasion.order),
+    )
+
+
+def _banner(verdicts: Sequence[Verdict], evidence: Sequence[RunRecord]) -> tuple[str, ...]:
+    """Say first what a reader must not overlook."""
+    sentences = []
+    if any(verdict.word == "TAMPERED" for verdict in verdicts):
+        sentences.append(
+            "Tampered: something does not match its seal. Rely on nothing here until that is explained; "
+            "the verdicts below name it."
+        )
+    qualifiers = {qualifier for verdict in verdicts for qualifier in verdict.qualifiers}
+    if "emulated" in qualifiers:
+        sentences.append(
+            "Emulated: compute was timed from a profile, not done. No number here was measured on a device."
+        )
+    if "rehearsal" in qualifiers:
+        pools = sorted({record.header.pool.spec for record in evidence if record.header.rehearsal})
+        workloads = sorted({record.header.settings.workload for record in evidence if record.header.rehearsal})
+        stand_in = f" ({clean(', '.join(workloads))} on {clean(', '.join(pools))})" if pools else ""
+        sentences.append(
+            f"Rehearsal: a stand-in pool or workload{stand_in} ran in the experiment's place. "
+            "It shows that the experiment works, and answers nothing."
+        )
+    if "exploratory" in qualifiers:
+        sentences.append("Exploratory: a mark is not frozen, or runs go beyond those that its lock names.")
+    if any("preliminary" in verdict.notes for verdict in verdicts):
+        sentences.append("Preliminary: one run stands behind a number. It is an observation and has no interval.")
+    if any("disturbed" in verdict.notes for verdict in verdicts):
+        sentences.append("Disturbed: other work ran on the measured devices, or the baseline drifted.")
+    return tuple(sentences)

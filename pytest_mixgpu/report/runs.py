@@ -1,0 +1,89 @@
+"""From run records to the table of all registered runs, failed and aborted ones included."""
+
+from collections.abc import Collection, Sequence
+from statistics import median
+
+from pytest_mixgpu import units
+from pytest_mixgpu.records.model import Evaluation, Fault, RunRecord
+from pytest_mixgpu.report.model import RunRow, Tone
+from pytest_mixgpu.report.sanitise import clean
+
+
+def run_rows(records: Sequence[RunRecord], evidence_ids: Collection[str]) -> tuple[RunRow, ...]:
+    """Lay out every run in the order of registration."""
+    ordered = sorted(records, key=lambda record: (record.header.registered_at, record.id))
+    return tuple(_row(record, is_evidence=record.id in evidence_ids) for record in ordered)
+
+
+def _row(record: RunRecord, *, is_evidence: bool) -> RunRow:
+    header = record.header
+    return RunRow(
+        run_id=clean(header.run_id),
+        role=header.role,
+        name=clean(header.name),
+        leg=clean(header.leg),
+        repeat=str(header.repeat),
+        seed=str(header.seed),
+        pool=clean(header.pool.spec),
+        status=record.status,
+        tone=_tone(record),
+        rehearsal=header.rehearsal,
+        registered=clean(units.format_moment(header.registered_at)),
+        rounds=_rounds(record),
+        median_round=_median_round(record),
+        range_round=_range_round(record),
+        samples_rate=_samples_rate(record),
+        test=_score(record.test),
+        leased=units.format_duration(record.outcome.leased_s) if record.outcome else units.UNKNOWN,
+        reason=_reason(record),
+        faults=tuple(_fault(fault) for fault in record.faults),
+        log=next((clean(fault.log) for fault in record.faults if fault.log), ""),
+        is_evidence=is_evidence,
+    )
+
+
+def _tone(record: RunRecord) -> Tone:
+    return "plain" if record.status == "completed" else "caution" if record.status == "stopped" else "bad"
+
+
+def _rounds(record: RunRecord) -> str:
+    measured, planned = len(record.measured_rounds), record.header.settings.rounds
+    warmups = len(record.rounds) - measured
+    short = f" of {planned}" if measured < planned else ""
+    return f"{measured}{short} + {warmups} warm-up"
+
+
+def _median_round(record: RunRecord) -> str:
+    rounds_s = [line.round_s for line in record.measured_rounds]
+    return units.format_duration(median(rounds_s)) if rounds_s else units.NOT_MEASURED
+
+
+def _range_round(record: RunRecord) -> str:
+    rounds_s = [line.round_s for line in record.measured_rounds]
+    if len(rounds_s) < 2:
+        return ""
+    return f"{units.format_duration(min(rounds_s))} to {units.format_duration(max(rounds_s))}"
+
+
+def _samples_rate(record: RunRecord) -> str:
+    rates_per_s = [sum(line.samples) / line.round_s for line in record.measured_rounds if line.round_s > 0]
+    return f"{units.format_number(median(rates_per_s))} samples/s" if rates_per_s else units.NOT_MEASURED
+
+
+def _score(test: Evaluation | None) -> str:
+    if test is None:
+        return ""
+    share = f" = {units.format_percent(test.num_correct / test.num_total)}" if test.num_total else ""
+    return f"{units.format_count(test.num_correct)} of {units.format_count(test.num_total)}{share}"
+
+
+def _reason(record: RunRecord) -> str:
+    if record.outcome is None:
+        return "never closed: its session crashed or was killed"
+    return clean(record.outcome.reason)
+
+
+def _fault(fault: Fault) -> str:
+    where = f"{fault.worker} on {fault.device} at {fault.host}" if fault.device else f"{fault.worker} at {fault.host}"
+    when = f"round {fault.round_index}" if fault.round_index is not None else "before the first round"
+    return clean(f"{where}, {fault.phase or 'phase unknown'}, {when}: {fault.message}")

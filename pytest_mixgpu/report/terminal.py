@@ -1,0 +1,115 @@
+"""From a report to the lines of pytest's terminal summary. Knows no terminal: each line comes with a tone.
+
+Our own words are ASCII here, since a CI log may be.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
+from pytest_mixgpu.report.sanitise import clean_for_log
+from pytest_mixgpu.timing.model import PHASES
+
+_MAX_PARTICIPANTS = 4
+"""Above this, the table shows those that waited least and most; the page has all."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line to print."""
+
+    text: str
+    tone: Tone = "plain"
+
+    @property
+    def markup(self) -> dict[str, bool]:
+        """The keywords that pytest's terminal reporter takes."""
+        colour = {"good": {"green": True}, "bad": {"red": True, "bold": True}, "caution": {"yellow": True}, "plain": {}}
+        return colour[self.tone]
+
+
+def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Line]:
+    """Write the summary of one suite: headline, one entry a mark, phases of the median round, where the page is."""
+    lines = [Line(text=f"{report.occasion.suite}: {report.headline}", tone=report.tone)]
+    for sentence in report.banner:
+        lines += [Line(text=text, tone="caution") for text in _wrap(sentence, width)]
+    label_width = max((len(_label(row)) for row in report.marks), default=0)
+    for row in report.marks:
+        lines += _mark_lines(row, label_width, width)
+    if report.phases:
+        lines += _phase_lines(report.phases[0], width)
+    seals = {pair.name: pair.text for pair in report.seals}
+    lines += [
+        Line(text=text)
+        for name in ("Ledger head", "Lock digest")
+        for text in _wrap(f"{name.lower()}: {seals.get(name, 'not stated')}", width, indent="  ")
+    ]
+    if page:
+        lines.append(Line(text=f"page: {page}"))
+    return [Line(text=clean_for_log(line.text), tone=line.tone) for line in lines]
+
+
+def _label(row: MarkRow) -> str:
+    return f"{row.word} ({', '.join(row.qualifiers)})" if row.qualifiers else row.word
+
+
+def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
+    head = f"{_label(row):<{label_width}}  {row.id}"
+    facts = [head, *_facts(row)]
+    yield from (Line(text=text, tone=row.tone) for text in _pack(facts, width, " " * (label_width + 2)))
+    if row.word == "PASS":
+        return
+    for text in (row.reason, f"follows from {row.follows_from}" if row.follows_from else "", row.remedy):
+        if text:
+            yield from (Line(text=f"{line}") for line in _wrap(text, width, indent="    ", first="    "))
+
+
+def _facts(row: MarkRow) -> Iterator[str]:
+    if not row.is_claim:
+        # A failed measurement can have no bound that applies; what was measured is still said.
+        yield " ".join(part for part in (row.value, row.bound) if part)
+        yield f"n={row.n}"
+        if row.spread:
+            yield f"spread {row.spread}"
+        if row.interval:
+            yield f"95 % {row.interval}"
+    if row.notes:
+        yield ", ".join(row.notes)
+
+
+def _phase_lines(table: PhaseTable, width: int) -> Iterator[Line]:
+    title = f"phases of the median round ({table.round_label}, {table.round_s}) of {table.name} on {table.pool}"
+    yield from (Line(text=text) for text in _wrap(title, width, indent="  "))
+    rows = table.rows
+    left_out = 0
+    if len(rows) > _MAX_PARTICIPANTS:
+        half = _MAX_PARTICIPANTS // 2
+        left_out = len(rows) - 2 * half
+        rows = (*rows[:half], *rows[-half:])
+    cells = [("", *PHASES), *((f"{row.participant} {row.kind}", *row.cells) for row in rows)]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    for line in cells:
+        first, *rest = (
+            f"{cell:<{widths[0]}}" if not column else f"{cell:>{widths[column]}}" for column, cell in enumerate(line)
+        )
+        yield Line(text="  " + " ".join((first, *rest)).rstrip())
+    if left_out:
+        yield Line(text=f"  and {left_out} more participants, on the page")
+
+
+def _wrap(text: str, width: int, *, indent: str = "", first: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+    ) or [""]
+
+
+def _pack(parts: Iterable[str], width: int, indent: str) -> list[str]:
+    """Put whole facts on a line as long as they fit, the next ones on an indented line."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + 2 + len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(f"{indent}{part}" if lines else part)
+    return lines

@@ -1,0 +1,125 @@
+"""From verdicts to rows: value beside bound, spread, qualifiers, and what pytest counts each as. Judges nothing."""
+
+from collections.abc import Mapping, Sequence
+
+from pytest_mixgpu import units
+from pytest_mixgpu.marks.model import Comparator, Qualifier, Verdict
+from pytest_mixgpu.report.model import MarkRow, Pair, Tone
+from pytest_mixgpu.report.sanitise import clean
+
+COMPARATORS: Mapping[Comparator, str] = {"at_least": ">=", "at_most": "<=", "within": "within"}
+STATUSES: Mapping[Qualifier, str] = {"emulated": "emulated", "rehearsal": "rehearsed", "exploratory": "exploratory"}
+"""What pytest counts a PASS with this qualifier as, strongest first."""
+
+
+def status_of(verdict: Verdict) -> str:
+    """Say what a verdict counts as: `passed`, `failed`, or the status of a pass's strongest qualifier."""
+    if not verdict.passed:
+        return "failed"
+    return next((status for qualifier, status in STATUSES.items() if qualifier in verdict.qualifiers), "passed")
+
+
+def tone_of(verdict: Verdict) -> Tone:
+    """Say how a verdict is to be shown: only a plain pass is good."""
+    if not verdict.passed:
+        return "bad"
+    return "good" if status_of(verdict) == "passed" else "caution"
+
+
+def value_and_bound(verdict: Verdict) -> tuple[str, str]:
+    """Write value and bound side by side, each with its unit; empty where there is none."""
+    unit = clean(verdict.unit)
+    comparator = COMPARATORS[verdict.comparator] if verdict.comparator else ""
+    if verdict.bound is None:
+        return "" if verdict.is_claim else units.format_quantity(verdict.value, unit), ""
+    if verdict.value is None:
+        return units.NOT_MEASURED, f"{comparator} {units.format_exact(verdict.bound)} {unit}".strip()
+    value, bound = units.format_beside(verdict.value, verdict.bound)
+    return f"{value} {unit}".strip(), f"{comparator} {bound} {unit}".strip()
+
+
+def spread_of(verdict: Verdict) -> str:
+    """Say how far the runs lie apart. One run has no spread, and that is said."""
+    if verdict.n < 2 or verdict.low is None or verdict.high is None:
+        return "none (one run)" if verdict.n == 1 else ""
+    return f"{units.format_number(verdict.low)} to {units.format_number(verdict.high)}"
+
+
+def interval_of(verdict: Verdict) -> str:
+    """Write the interval and how it was made."""
+    if verdict.interval is None:
+        return ""
+    low, high = (units.format_number(end) for end in verdict.interval)
+    method = f" ({clean(verdict.interval_method)})" if verdict.interval_method else ""
+    return f"{low} to {high}{method}"
+
+
+def mark_row(verdict: Verdict, titles: Mapping[str, str]) -> MarkRow:
+    """Lay out one verdict, with every text neutralised."""
+    value, bound = value_and_bound(verdict)
+    return MarkRow(
+        id=clean(verdict.id),
+        title=clean(titles.get(verdict.id, "")),
+        is_claim=verdict.is_claim,
+        word=verdict.word,
+        status=status_of(verdict),
+        tone=tone_of(verdict),
+        value=value,
+        bound=bound,
+        bound_origin=clean(verdict.bound_origin),
+        metric=clean(verdict.metric),
+        n=verdict.n,
+        spread=spread_of(verdict),
+        interval=interval_of(verdict),
+        qualifiers=tuple(verdict.qualifiers),
+        notes=tuple(verdict.notes),
+        reason=clean(verdict.reason),
+        details=tuple(clean(sentence) for sentence in verdict.details),
+        follows_from=clean(verdict.follows_from),
+        remedy=clean(verdict.remedy),
+        pool=clean(verdict.pool),
+        run_ids=tuple(clean(run_id) for run_id in verdict.run_ids),
+        amendments=tuple(clean(amendment) for amendment in verdict.amendments),
+    )
+
+
+def in_order(verdicts: Sequence[Verdict], order: Sequence[str]) -> tuple[Verdict, ...]:
+    """Sort by the checklist; what it does not name follows as it came."""
+    places = {id_: place for place, id_ in enumerate(order)}
+    return tuple(sorted(verdicts, key=lambda verdict: places.get(verdict.id, len(places))))
+
+
+def headline_of(verdicts: Sequence[Verdict]) -> tuple[str, Tone]:
+    """Count the verdicts as pytest does, failures first and by their words."""
+    if not verdicts:
+        return "nothing was judged", "bad"
+    words = [word for word in ("TAMPERED", "VOID", "FAIL", "UNJUDGED") if any(v.word == word for v in verdicts)]
+    parts = []
+    for status in ("failed", "passed", *STATUSES.values()):
+        count = sum(status_of(verdict) == status for verdict in verdicts)
+        if count:
+            parts.append(f"{count} {status}" + (f" ({', '.join(words)})" if status == "failed" else ""))
+    tones = {tone_of(verdict) for verdict in verdicts}
+    tone: Tone = "bad" if "bad" in tones else "caution" if "caution" in tones else "good"
+    return ", ".join(parts), tone
+
+
+def seals_of(verdicts: Sequence[Verdict]) -> tuple[Pair, ...]:
+    """Collect what can be compared with a copy that is kept elsewhere. Verdicts that disagree are all shown."""
+
+    def distinct(texts: Sequence[str]) -> str:
+        return ", ".join(sorted({clean(text) for text in texts if text})) or units.NOT_STATED
+
+    counts = [verdict.ledger_count for verdict in verdicts]
+    return (
+        Pair(name="Lock digest", text=distinct([verdict.lock_digest for verdict in verdicts])),
+        Pair(name="Frozen at", text=distinct([units.format_moment(verdict.frozen_at) for verdict in verdicts])),
+        Pair(name="Ledger head", text=distinct([verdict.ledger_head for verdict in verdicts])),
+        Pair(name="Ledger entries", text=units.format_count(max(counts, default=0))),
+        Pair(
+            name="Amendments",
+            text=distinct([text for verdict in verdicts for text in verdict.amendments]).replace(
+                units.NOT_STATED, "none"
+            ),
+        ),
+    )

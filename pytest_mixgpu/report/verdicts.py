@@ -1,0 +1,96 @@
+"""Verdicts on disk, for programs: from `Verdict`s to `verdicts.json` and back, strict and versioned.
+
+Schema history:
+    1: first version.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from pytest_mixgpu.errors import RecordError
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.report.model import Occasion
+from pytest_mixgpu.report.verdict_rows import headline_of
+
+SCHEMA_VERSION: Final = 1
+
+_SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
+
+
+class VerdictFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of `verdicts.json`."""
+
+    schema: int = SCHEMA_VERSION
+    suite: str
+    session: str
+    made_at: str
+    mode: str
+    headline: str
+    verdicts: tuple[Verdict, ...]
+
+
+def write_verdicts(path: Path, verdicts: Sequence[Verdict], *, occasion: Occasion) -> None:
+    """Write all verdicts of one suite. A reader never sees half a file.
+
+    JSON has no NaN: a value that is not finite is written as null, and its verdict's reason says what it was.
+    """
+    content = VerdictFile(
+        suite=occasion.suite,
+        session=occasion.session,
+        made_at=occasion.made_at,
+        mode=occasion.mode,
+        headline=headline_of(verdicts)[0],
+        verdicts=tuple(verdicts),
+    )
+    plain = _without_surrogates(msgspec.to_builtins(content))
+    replace_file(path, msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n")
+
+
+def read_verdicts(path: Path) -> VerdictFile:
+    """Read verdicts back.
+
+    Raises:
+        RecordError: the file is missing, is of another schema, or holds what no verdict has.
+    """
+    try:
+        raw = path.read_bytes()
+        schema = msgspec.json.decode(raw, type=dict[str, object]).get("schema")
+        if schema != SCHEMA_VERSION:
+            raise RecordError(
+                f"{path}: schema {schema!r} was found, {SCHEMA_VERSION} is what this version reads: "
+                "judge the records again with --mixgpu-records"
+            )
+        return msgspec.json.decode(raw, type=VerdictFile)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path}: no verdicts could be read: {error}") from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write under a name of its own beside the target, then move it there in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _without_surrogates(value: object) -> object:
+    """UTF-8 has no lone surrogates; file names can bring some."""
+    if isinstance(value, str):
+        return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, dict):
+        return {key: _without_surrogates(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_surrogates(inner) for inner in value]
+    return value
