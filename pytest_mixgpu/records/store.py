@@ -76,15 +76,18 @@ class RunWriter:
         """
         files = folder_digests(self.folder, without=(RECORD_NAME,))
         self._append(encode(msgspec.structs.replace(outcome, files=files)))
+        if self._handle is not None:
+            os.fsync(self._handle)
+        record = assemble(self._path.read_bytes(), path=self._path)
+        self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
+        self.abandon()
+        return record
+
+    def abandon(self) -> None:
+        """Let go of the record without closing the run: it is aborted from here on."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            os.fsync(handle)
-        raw = self._path.read_bytes()
-        record = assemble(raw, path=self._path)
-        self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
-        if handle is not None:
             os.close(handle)
-        return record
 
     def _append(self, raw: bytes) -> None:
         if self._handle is None:

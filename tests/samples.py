@@ -1,0 +1,341 @@
+"""Whole experiments that never happened: valid, plausible, made without torch, sealed by the real store and ledger.
+
+`make_run` makes one run, `make_records` an experiment in memory, `make_experiment` one in a report folder. Each takes a
+`doctor`, which may change anything of a run before it is sealed; the `with_…` functions below are what doctors use.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from pytest_mixgpu.devices.model import Pool
+from pytest_mixgpu.records.assemble import assemble
+from pytest_mixgpu.records.codec import encode
+from pytest_mixgpu.records.model import Digests, Fault, Header, RunRecord, Settings, Start
+from pytest_mixgpu.records.plan import Plan, Rehearsal, RolePlan
+from pytest_mixgpu.records.plan_file import load_plan, plan_digest, settings_for
+from pytest_mixgpu.records.store import RunStore
+from tests.sample_parts import COORDINATOR_HOST, hex_of, make_host, make_pool
+from tests.sample_timeline import MadeRun, Timeline, made_bits
+
+E1_PLAN = Path(__file__).parent.parent / "suites" / "e1" / "benchmark.toml"
+FIRST_MOMENT = datetime.fromisoformat("2026-11-29T12:00:00.000+00:00")
+
+
+Doctor = Callable[[MadeRun], MadeRun]
+
+
+def e1_plan() -> Plan:
+    """Return E1's own plan."""
+    return load_plan(E1_PLAN)
+
+
+def e1_digests(plan: Plan, *, lock: str = "") -> Digests:
+    """Return digests of a plan, a lock and made-up code."""
+    return Digests(plan=plan_digest(plan), lock=lock, code=hex_of("code"), evaluator=hex_of("evaluator"))
+
+
+def make_run(
+    *,
+    role: str = "fleet",
+    name: str = "",
+    leg: str = "",
+    repeat: int = 0,
+    rehearsal: bool = True,
+    plan: Plan | None = None,
+    pool: Pool | None = None,
+    digests: Digests | None = None,
+    session: str = "session-1",
+    seed: int | None = None,
+    at: datetime = FIRST_MOMENT,
+    speed: float = 1.0,
+) -> MadeRun:
+    """Make one run of E1.
+
+    Args:
+        role: why it is made.
+        name: which of several with this role; the first, if not said.
+        leg: part of a bracket; a baseline's is `before` if not said.
+        repeat: counts from 0.
+        rehearsal: whether the stand-in of the plan is run.
+        plan: E1's own if not said.
+        pool: the role's own pool if not said.
+        digests: of plan, lock, code and evaluator.
+        session: who makes it.
+        seed: the plan's base plus the repeat if not said.
+        at: when it is registered.
+        speed: factor on the speed of every device.
+    """
+    plan = plan or e1_plan()
+    own = next(one for one in stage_of(plan, rehearsal=rehearsal).roles if one.role == role and name in {"", one.name})
+    leg = leg or ("before" if role == "baseline" else "")
+    pool = pool or pool_of(own, leg=leg)
+    settings = made_settings(plan, own, pool, rehearsal=rehearsal, leg=leg)
+    seed = stage_of(plan, rehearsal=rehearsal).seeds.base + repeat if seed is None else seed
+    label = f"{own.name}-{leg}" if leg else own.name
+    run_id = f"{at:%Y%m%dT%H%M%S}-{plan.id}-{label}-{repeat}-{hex_of(f'{session} {at}')[:6]}"
+    hosts = sorted({device.host for device in pool.devices})
+    coordinator = "" if settings.exchange == "none" else (hosts[0] if pool.is_cpu else COORDINATOR_HOST)
+    header = Header(
+        run_id=run_id,
+        suite=plan.id,
+        session=session,
+        role=own.role,
+        name=own.name,
+        leg=leg,
+        repeat=repeat,
+        seed=seed,
+        rehearsal=rehearsal,
+        registered_at=at.isoformat(timespec="milliseconds"),
+        nonce=hex_of(run_id)[:32],
+        digests=digests or e1_digests(plan),
+        settings=settings,
+        pool=pool,
+        coordinator=coordinator,
+        launcher="local",
+        host=make_host(hosts[0]),
+        command=("pytest", "suites/e1"),
+    )
+    return Timeline(header, at=at, speed=speed).run()
+
+
+def made_settings(plan: Plan, role: RolePlan, pool: Pool, *, rehearsal: bool, leg: str) -> Settings:
+    """Return what a run of this role is told to do, with equal shares and a recipe of few words."""
+    stage = stage_of(plan, rehearsal=rehearsal)
+    steps = stage.settings.round_steps if role.round_steps is None else role.round_steps
+    count = 1 if role.role == "baseline" else len(pool)
+    shares = tuple(steps // count + (index < steps % count) for index in range(count))
+    recipe = {"name": stage.workload.recipe, "model": "vit", "optimizer": {"name": "adamw"}}
+    return settings_for(stage.settings, role, recipe=recipe, shares=shares, leg=leg)
+
+
+def pool_of(role: RolePlan, *, leg: str = "") -> Pool:
+    """Return the devices of a role; a baseline is taken on several of the fleet's, one after the other."""
+    pool = make_pool(role.pool)
+    if role.role == "baseline" and leg != "with-exchange":
+        return make_pool(f"{pool.devices[0].kind}:{role.num_devices}")
+    return pool
+
+
+def stage_of(plan: Plan, *, rehearsal: bool) -> Plan | Rehearsal:
+    """Return the part of a plan that is carried out: the experiment itself, or its rehearsal."""
+    if not rehearsal:
+        return plan
+    assert plan.rehearsal is not None, "this plan has no rehearsal"
+    return plan.rehearsal
+
+
+def make_runs(
+    *,
+    rehearsal: bool = True,
+    repeats: int = 1,
+    plan: Plan | None = None,
+    digests: Digests | None = None,
+    session: str = "session-1",
+    names: Sequence[str] = (),
+    at: datetime = FIRST_MOMENT,
+    first_repeat: int = 0,
+    doctor: Doctor | None = None,
+) -> list[MadeRun]:
+    """Make all runs of an experiment in the order in which a session makes them.
+
+    Args:
+        rehearsal: whether the stand-in of the plan is run.
+        repeats: how many runs of each role.
+        plan: E1's own if not said.
+        digests: of plan, lock, code and evaluator.
+        session: who makes them.
+        names: only the roles with these names.
+        at: when the first is registered.
+        first_repeat: number of the first repeat.
+        doctor: changes a run before it is sealed.
+    """
+    plan = plan or e1_plan()
+    legs = {"baseline": ("before", "after", "with-exchange")}
+    roles = {role.name: role for role in stage_of(plan, rehearsal=rehearsal).roles}
+    order = [(role, leg) for role in roles.values() for leg in legs.get(role.role, ("",))]
+    # Baseline rounds are taken before and after the fleet's.
+    order.sort(key=lambda one: ORDER.index((one[0].role, one[1])))
+    made = []
+    for repeat in range(first_repeat, first_repeat + repeats):
+        for role, leg in order:
+            if names and role.name not in names:
+                continue
+            run = make_run(
+                role=role.role,
+                name=role.name,
+                leg=leg,
+                repeat=repeat,
+                rehearsal=rehearsal,
+                plan=plan,
+                digests=digests,
+                session=session,
+                at=at,
+            )
+            at += timedelta(seconds=1.0 if run.outcome is None else 1.0 + run.outcome.leased_s)
+            made.append(run if doctor is None else doctor(run))
+    return made
+
+
+ORDER = [
+    ("baseline", "before"),
+    ("fleet", ""),
+    ("baseline", "after"),
+    ("baseline", "with-exchange"),
+    ("reference", ""),
+    ("control", ""),
+    ("mixed", ""),
+]
+
+
+def seal(store: RunStore, runs: Sequence[MadeRun]) -> None:
+    """Register, write and close runs, one after the other, each with a log of every worker."""
+    for run in runs:
+        writer = store.register(run.header)
+        for line in list(run.lines())[1:]:
+            writer.write(line)
+        for worker in run.start.workers if run.start else ():
+            (writer.folder / f"{worker.worker}.log").write_text(f"{worker.worker} of {run.header.run_id}\n", "utf-8")
+        if run.outcome is None:
+            writer.abandon()
+        else:
+            writer.close(run.outcome)
+
+
+def make_experiment(
+    folder: Path,
+    *,
+    rehearsal: bool = True,
+    repeats: int = 1,
+    plan: Plan | None = None,
+    digests: Digests | None = None,
+    session: str = "session-1",
+    names: Sequence[str] = (),
+    at: datetime = FIRST_MOMENT,
+    first_repeat: int = 0,
+    doctor: Doctor | None = None,
+) -> RunStore:
+    """Write a whole experiment into a report folder, or one session more of it; takes what `make_runs` takes."""
+    store = RunStore(folder)
+    runs = make_runs(
+        rehearsal=rehearsal,
+        repeats=repeats,
+        plan=plan,
+        digests=digests,
+        session=session,
+        names=names,
+        at=at,
+        first_repeat=first_repeat,
+        doctor=doctor,
+    )
+    seal(store, runs)
+    return store
+
+
+def as_record(run: MadeRun) -> RunRecord:
+    """Return the record that a run would have, without a folder."""
+    lines = [*run.lines(), *([run.outcome] if run.outcome else [])]
+    return assemble(b"".join(encode(line) + b"\n" for line in lines))
+
+
+def with_header(run: MadeRun, **changes: object) -> MadeRun:
+    """Change fields of the header."""
+    return run._replace(header=replace(run.header, **changes))
+
+
+def with_settings(run: MadeRun, **changes: object) -> MadeRun:
+    """Change fields of the settings."""
+    return with_header(run, settings=replace(run.header.settings, **changes))
+
+
+def with_digests(run: MadeRun, **changes: object) -> MadeRun:
+    """Change what the header says was in force."""
+    return with_header(run, digests=replace(run.header.digests, **changes))
+
+
+def with_start(run: MadeRun, **changes: object) -> MadeRun:
+    """Change what the run found at its start."""
+    return run._replace(start=replace(_start(run), **changes))
+
+
+def with_workers(run: MadeRun, **changes: object) -> MadeRun:
+    """Change the facts of every participant."""
+    workers = tuple(replace(one, **changes) if one.device_id else one for one in _start(run).workers)
+    return with_start(run, workers=workers)
+
+
+def with_rounds(run: MadeRun, **changes: object) -> MadeRun:
+    """Change the same fields of every round."""
+    return run._replace(rounds=tuple(replace(line, **changes) for line in run.rounds))
+
+
+def with_outcome(run: MadeRun, **changes: object) -> MadeRun:
+    """Change the outcome."""
+    assert run.outcome is not None
+    return run._replace(outcome=replace(run.outcome, **changes))
+
+
+def with_score(run: MadeRun, num_correct: int) -> MadeRun:
+    """Change how many test images were right, bit by bit."""
+    evaluations = tuple(
+        replace(one, num_correct=num_correct, correct_bits=made_bits(num_correct, one.num_total, key=run.header.run_id))
+        if one.split == "test"
+        else one
+        for one in run.evaluations
+    )
+    return run._replace(evaluations=evaluations)
+
+
+def with_speed(run: MadeRun, factor: float) -> MadeRun:
+    """Make the run's devices faster by a factor; everything else follows from that."""
+    return Timeline(run.header, at=datetime.fromisoformat(run.header.registered_at), speed=factor).run()
+
+
+def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 was killed by SIGKILL") -> MadeRun:
+    """Let the run fail after this many rounds, warm-ups counted."""
+    rounds = run.rounds[:after_rounds]
+    device = run.header.pool.devices[-1]
+    fault = Fault(
+        at=run.header.registered_at,
+        worker=f"participant-{len(run.header.pool) - 1}",
+        device=device.id,
+        host=device.host,
+        phase="compute",
+        round_index=after_rounds,
+        message=message,
+    )
+    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
+    failed = run._replace(rounds=rounds, evaluations=kept, faults=(fault,))
+    return with_outcome(failed, status="failed", reason=message)
+
+
+def as_aborted(run: MadeRun, *, after_rounds: int) -> MadeRun:
+    """Let the session be killed after this many rounds: the run never closes."""
+    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
+    return run._replace(rounds=run.rounds[:after_rounds], evaluations=kept, outcome=None)
+
+
+def only(doctor: Doctor, *, name: str = "", leg: str = "", repeat: int | None = None) -> Doctor:
+    """Return a doctor that sees to some runs and leaves the others as they are."""
+
+    def see(run: MadeRun) -> MadeRun:
+        header = run.header
+        is_meant = name in {"", header.name} and leg in {"", header.leg} and repeat in {None, header.repeat}
+        return doctor(run) if is_meant else run
+
+    return see
+
+
+def tamper(store: RunStore, run_id: str, old: bytes, new: bytes) -> None:
+    """Change the bytes of a record that is sealed."""
+    path = store.folder / "runs" / run_id / "record.jsonl"
+    raw = path.read_bytes()
+    assert old in raw, f"{old!r} does not occur in {path}"
+    path.write_bytes(raw.replace(old, new, 1))
+
+
+def _start(run: MadeRun) -> Start:
+    assert run.start is not None
+    return run.start
