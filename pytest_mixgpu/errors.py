@@ -57,13 +57,25 @@ class RunFailedError(MixgpuError, RuntimeError):
         log_tail: the last lines that this worker wrote.
         log_path: where the rest of its log is.
         stopped: whether a person or signal stopped the run, rather than a fault.
+        phase: what this worker last said that it does.
+        round_index: the round that it was in; None outside of rounds.
     """
 
-    def __init__(
-        self, message: str, *, worker: str = "", log_tail: str = "", log_path: str = "", stopped: bool = False
+    def __init__(  # noqa: PLR0913 - each is a part of where it happened
+        self,
+        message: str,
+        *,
+        worker: str = "",
+        log_tail: str = "",
+        log_path: str = "",
+        stopped: bool = False,
+        phase: str = "",
+        round_index: int | None = None,
     ) -> None:
         super().__init__(message)
         self.worker = worker
         self.log_tail = log_tail
         self.log_path = log_path
         self.stopped = stopped
+        self.phase = phase
+        self.round_index = round_index
