@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.records.codec import decode, schema_of
+from pytest_mixgpu.records.codec import decode
 from pytest_mixgpu.records.model import (
     SCHEMA_VERSION,
     Evaluation,
@@ -16,6 +16,51 @@ from pytest_mixgpu.records.model import (
     RunRecord,
     Start,
 )
+
+
+class Story:
+    """The lines of one run so far; refuses a line that cannot stand where it stands, in writing as in reading."""
+
+    def __init__(self) -> None:
+        self.header: Header | None = None
+        self._has_started = False
+        self._has_ended = False
+        self._last_round: int | None = None
+
+    def take(self, line: Line, *, where: str) -> None:
+        """Take the next line.
+
+        Raises:
+            RecordError: it cannot follow the lines before it, or does not fit to the header's pool.
+        """
+        if self.header is None:
+            if not isinstance(line, Header):
+                raise RecordError(f"{where}: found `{_name(line)}`, expected the header as the first line")
+            self.header = line
+        elif isinstance(line, Header):
+            raise RecordError(f"{where}: found a second header, expected one")
+        if self._has_ended:
+            raise RecordError(f"{where}: found `{_name(line)}` after the outcome, expected the outcome last")
+        if isinstance(line, Start) and self._has_started:
+            raise RecordError(f"{where}: found a second start, expected one")
+        if isinstance(line, RoundLine | Evaluation) and not self._has_started:
+            raise RecordError(f"{where}: found `{_name(line)}` before the start, expected the start of the run first")
+        if isinstance(line, RoundLine):
+            _check_arrays(line, num_devices=len(self.header.pool), where=where)
+            self._count(line.index, where=where)
+        self._has_started |= isinstance(line, Start)
+        self._has_ended = isinstance(line, Outcome)
+
+    def _count(self, index: int, *, where: str) -> None:
+        if self._last_round is not None and index <= self._last_round:
+            raise RecordError(
+                f"{where}: found round {index} after {self._last_round}, expected rounds to count upwards"
+            )
+        self._last_round = index
+
+
+def _name(line: Line) -> str:
+    return str(line.__struct_config__.tag)
 
 
 def assemble(raw: bytes, *, path: Path | None = None, dropped: list[str] | None = None) -> RunRecord:
@@ -36,13 +81,12 @@ def assemble(raw: bytes, *, path: Path | None = None, dropped: list[str] | None 
     if torn and dropped is not None:
         dropped.append(f"{name}: dropped a torn last line of {len(torn)} bytes, as a killed writer leaves it")
     lines: list[Line] = []
-    schema = SCHEMA_VERSION
+    story = Story()
     for number, line in enumerate(whole, start=1):
         where = f"{name}, line {number}"
+        schema = story.header.schema if story.header else SCHEMA_VERSION
         lines.append(decode(line, where=where, schema=schema))
-        if number == 1:
-            schema = schema_of(lines[0])
-        _check_order(lines, where=where)
+        story.take(lines[-1], where=where)
     if not lines:
         raise RecordError(f"{name}: found no whole line, expected a header")
     return _joined(lines, digest=sha256(raw).hexdigest(), path=str(path) if path else "")
@@ -60,28 +104,6 @@ def _joined(lines: list[Line], *, digest: str, path: str) -> RunRecord:
         digest=digest,
         path=path,
     )
-
-
-def _check_order(lines: list[Line], *, where: str) -> None:
-    """Refuse a line that cannot stand where it stands."""
-    line, before = lines[-1], lines[:-1]
-    header = lines[0]
-    if not isinstance(header, Header):
-        raise RecordError(f"{where}: found `{type(line).__name__.lower()}`, expected the header as the first line")
-    if isinstance(line, Header) and before:
-        raise RecordError(f"{where}: found a second header, expected one")
-    if before and isinstance(before[-1], Outcome):
-        raise RecordError(f"{where}: found a line after the outcome, expected the outcome last")
-    has_started = any(isinstance(other, Start) for other in before)
-    if isinstance(line, Start) and has_started:
-        raise RecordError(f"{where}: found a second start, expected one")
-    if isinstance(line, RoundLine | Evaluation) and not has_started:
-        raise RecordError(f"{where}: found `{type(line).__name__}` before the start of the run")
-    if isinstance(line, RoundLine):
-        last = next((other.index for other in reversed(before) if isinstance(other, RoundLine)), None)
-        if last is not None and line.index <= last:
-            raise RecordError(f"{where}: found round {line.index} after round {last}, expected rounds to count upwards")
-        _check_arrays(line, num_devices=len(header.pool), where=where)
 
 
 def _check_arrays(line: RoundLine, *, num_devices: int, where: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.records.model import SCHEMA_VERSION, Header, Line
+from pytest_mixgpu.records.model import SCHEMA_VERSION, Line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -76,11 +76,6 @@ def decode(raw: bytes, *, where: str = "a record's line", schema: int = SCHEMA_V
     except _DuplicateKeyError as error:
         raise RecordError(f"{where}: found the key {error.args[0]!r} twice in one object, expected it once") from error
     return line
-
-
-def schema_of(line: Line) -> int:
-    """Return the version that a header states; any other line is read by the version of its header."""
-    return line.schema if isinstance(line, Header) else SCHEMA_VERSION
 
 
 def first_not_finite(value: object, path: str = "$") -> str | None:

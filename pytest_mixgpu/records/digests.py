@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from pytest_mixgpu.records.secrets import readable
+
 
 def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, hexadecimal."""
@@ -28,11 +30,11 @@ def folder_digests(folder: Path, *, without: Iterable[str] = ()) -> dict[str, st
     left_out = set(without)
     digests = {}
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
+        name = readable(path.relative_to(folder).as_posix())
         if name in left_out:
             continue
         if path.is_symlink():
-            digests[name] = sha256(f"link to {path.readlink()}".encode("utf-8", "backslashreplace")).hexdigest()
+            digests[name] = sha256(readable(f"link to {path.readlink()}").encode()).hexdigest()
         elif path.is_file():
             digests[name] = sha256_file(path)
     return digests

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from pytest_mixgpu.errors import LedgerError
 
 Event = Literal["open", "register", "close", "repair"]
 FIRST_PREV = "0" * 64
 """What the first line holds in place of the hash of a line before it."""
+
+LOCK_TIMEOUT_S = 60.0
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -95,7 +97,7 @@ class Ledger:
             try:
                 with self._locked():
                     reading = read_chain(self._raw(), name=str(self.path))
-            except OSError:
+            except (OSError, LedgerError):
                 return reading
         return reading
 
@@ -158,7 +160,14 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with FileLock(f"{self.path}.lock"):
+        try:
+            lock = FileLock(f"{self.path}.lock").acquire(timeout=LOCK_TIMEOUT_S)
+        except Timeout as error:
+            raise LedgerError(
+                f"{self.path}: another session has held it for {LOCK_TIMEOUT_S:.0f} s, expected it to be free in an "
+                "instant; end that session, or report into another folder (`--mixgpu-report`)"
+            ) from error
+        with lock:
             yield
 
     def _raw(self) -> bytes:

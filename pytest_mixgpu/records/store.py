@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.records.assemble import assemble
+from pytest_mixgpu.records.assemble import Story, assemble
 from pytest_mixgpu.records.codec import encode
 from pytest_mixgpu.records.digests import folder_digests
 from pytest_mixgpu.records.ledger import Ledger, LedgerEntry, sync_folder, write_all
@@ -47,12 +47,13 @@ class RunWriter:
         self._header = header
         self._ledger = ledger
         self._path = folder / RECORD_NAME
+        self._story = Story()
         self._handle: int | None = os.open(
             self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
         )
         # Held until the process ends or the run is closed: tells a run that goes on from one that was aborted.
         fcntl.flock(self._handle, fcntl.LOCK_EX)
-        self._append(encode(header))
+        self._append(header)
         os.fsync(self._handle)
         sync_folder(folder)
 
@@ -60,13 +61,13 @@ class RunWriter:
         """Add a line; it survives a kill of this process from here on.
 
         Raises:
-            RecordError: the line cannot be read back, is a second header, or the run is closed.
+            RecordError: the line could not be read back, cannot follow those before it, or the run is closed.
         """
         if isinstance(line, Header | Outcome):
             raise RecordError(
                 f"run {self._header.run_id}: a {type(line).__name__.lower()} is written by `register` and `close` only"
             )
-        self._append(encode(line))
+        self._append(line)
 
     def close(self, outcome: Outcome) -> RunRecord:
         """Write the outcome with the digest of every other file of the run, seal the record in the ledger, and read it.
@@ -75,7 +76,7 @@ class RunWriter:
             outcome: how the run ended; its `files` are filled in here.
         """
         files = folder_digests(self.folder, without=(RECORD_NAME,))
-        self._append(encode(msgspec.structs.replace(outcome, files=files)))
+        self._append(msgspec.structs.replace(outcome, files=files))
         if self._handle is not None:
             os.fsync(self._handle)
         record = assemble(self._path.read_bytes(), path=self._path)
@@ -89,9 +90,12 @@ class RunWriter:
         if handle is not None:
             os.close(handle)
 
-    def _append(self, raw: bytes) -> None:
+    def _append(self, line: Line) -> None:
+        where = f"run {self._header.run_id}"
         if self._handle is None:
-            raise RecordError(f"run {self._header.run_id} is closed: nothing can be added to its record")
+            raise RecordError(f"{where} is closed: nothing can be added to its record")
+        raw = encode(line)
+        self._story.take(line, where=where)
         write_all(self._handle, raw + b"\n")
 
 
@@ -110,11 +114,13 @@ class RunStore:
         """Register a run in the ledger and open its record. Nothing of the run may have started before.
 
         Raises:
-            RecordError: the header cannot be read back, or its id is not a plain name.
+            RecordError: the header cannot be read back, its id is not a plain name, or its folder is there already.
             LedgerError: the ledger's chain is broken, or the run's id is taken.
         """
         encode(header)
         folder = self._run_folder(header.run_id)
+        if folder.exists():
+            raise RecordError(f"{folder} is there already, expected a run id that is new")
         self.ledger.append(entry_for(header, at=header.registered_at))
         folder.mkdir(parents=True)
         return RunWriter(folder, header, self.ledger)
@@ -168,17 +174,18 @@ class RunStore:
         return self.folder / "runs" / run_id
 
     def _stored(self, registered: LedgerEntry, closed: LedgerEntry | None) -> StoredRun:
+        folder, record, is_running = self.folder / "runs", None, False
+        faults: list[str] = []
         try:
             folder = self._run_folder(registered.run_id)
             path = folder / RECORD_NAME
             is_running = closed is None and _is_locked(path)
-            faults: list[str] = []
-            record: RunRecord | None = assemble(path.read_bytes(), path=path, dropped=faults)
+            record = assemble(path.read_bytes(), path=path, dropped=faults)
         except (RecordError, OSError) as error:
-            folder = self.folder / "runs"
-            return StoredRun(registered=registered, closed=closed, record=None, folder=folder, faults=(str(error),))
-        if record is not None and closed is None:
-            record = msgspec.structs.replace(record, outcome=None)
+            faults.append(str(error))
+        else:
+            if closed is None:
+                record = msgspec.structs.replace(record, outcome=None)
         return StoredRun(
             registered=registered,
             closed=closed,
@@ -210,9 +217,12 @@ def entry_for(header: Header, *, at: str, record: RunRecord | None = None) -> Le
 
 
 def _is_locked(path: Path) -> bool:
+    """Return whether a living process holds the record for writing; False where locks are not known."""
     with path.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
+        except OSError:
+            return False
         return False
