@@ -24,8 +24,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory_bytes: int | None = None
     architecture: str | None = None
     """`sm_86`, `gfx942`; unknown is None."""
+    num_units: int | None = None
+    """Streaming multiprocessors or compute units, as the runtime reports them; unknown is None."""
     flags: tuple[str, ...] = ()
-    """`vgpu`, `mig`, `vf`, `memory-twins`, `generic-name`, `unknown`: why it is not the bare card."""
+    """`vgpu`, `mig`, `virtual-function`, `generic-name`, `memory-twins`: why not the bare card, or what else counts."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that its participant must have before torch is imported, sorted by name."""
 
