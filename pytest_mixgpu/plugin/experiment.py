@@ -1,0 +1,197 @@
+"""One suite's experiment in this session: makes the runs that are missing, gathers the evidence. Imports no pytest."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from filelock import FileLock
+
+from pytest_mixgpu.errors import PlanError
+from pytest_mixgpu.marks.evidence import gather
+from pytest_mixgpu.marks.lock import lock_digest
+from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_for
+from pytest_mixgpu.plugin.sequence import planned_runs, stage
+from pytest_mixgpu.plugin.stored import read_runs, witness_of
+from pytest_mixgpu.records.store import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_mixgpu.devices.model import Pool
+    from pytest_mixgpu.launch.protocol import Launcher
+    from pytest_mixgpu.marks.evidence import Evidence
+    from pytest_mixgpu.plugin.options import Options
+    from pytest_mixgpu.plugin.sequence import Staging
+    from pytest_mixgpu.plugin.suites import Suite
+    from pytest_mixgpu.records.model import Digests, Role
+    from pytest_mixgpu.records.plan import Plan
+
+
+class Experiment:
+    """Makes each group of runs at most once a session, also under xdist, and never again after a failure.
+
+    Args:
+        suite: with a plan.
+        options: of the session.
+        session: its id; the workers of one xdist session share it.
+        marks: marks and claims of the suite, as collected.
+        pool: gives the session's pool; asked only where something is measured.
+        launcher: gives the launcher, likewise.
+        say: takes lines of progress.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a source
+        self,
+        suite: Suite,
+        *,
+        options: Options,
+        session: str,
+        marks: tuple[PassMark | Claim, ...],
+        pool: Callable[[], Pool],
+        launcher: Callable[[], Launcher],
+        say: Callable[[str], None],
+    ) -> None:
+        if suite.plan is None:
+            raise PlanError(f"{suite.plan_path}: there is no plan")
+        self._suite = suite
+        self._plan: Plan = suite.plan
+        self._options = options
+        self._session = session
+        self._marks = marks
+        self._pool = pool
+        self._launcher = launcher
+        self._say = say
+        self._made: set[str] = set()
+        self._evidence: dict[tuple[bool, tuple[str, ...]], Evidence] = {}
+        self._digests: Digests | None = None
+
+    def preflight(self) -> None:
+        """Make sure that packages and files of the workloads are here.
+
+        Raises:
+            MixgpuError: something is missing; it says what, and where it was looked for.
+        """
+        from pytest_mixgpu.jobs.workloads.recipe import check_files
+
+        for staging in self._stagings():
+            check_files(recipe_for(staging.workload.recipe, self._suite.folder), self._options.data)
+
+    def evidence(self, roles: tuple[Role, ...]) -> Evidence:
+        """Make what is missing for these roles, then gather everything that is known."""
+        if not self._options.records:
+            self._measure(roles)
+        folders = self._options.records or (self._options.report,)
+        rehearsal = self._is_rehearsed(roles)
+        heads = tuple(RunStore(folder).ledger.head for folder in folders)
+        key = (rehearsal, heads)
+        if key not in self._evidence:
+            self._evidence[key] = self._gather(folders, rehearsal=rehearsal)
+        return self._evidence[key]
+
+    def _gather(self, folders: tuple[Path, ...], *, rehearsal: bool) -> Evidence:
+        stored = read_runs(folders, self._plan.id)
+        session = "" if self._options.records else self._session
+        digests = self._digests_now()
+        evidence = gather(
+            self._plan,
+            self._suite.lock,
+            stored.records,
+            session=session,
+            rehearsal=rehearsal,
+            plan_digest=digests.plan,
+            code_digest=digests.code,
+            evaluator_digest=digests.evaluator,
+            marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
+            claims=[mark for mark in self._marks if isinstance(mark, Claim)],
+            ledger=stored.ledger,
+            lost=stored.lost,
+            seals=stored.seals,
+        )
+        first_runs = [run for run in stored.registered if run.rehearsal == rehearsal]
+        if rehearsal:
+            first_runs = [run for run in first_runs if run.session == evidence.session]
+        witness = witness_of(self._suite.lock_path, first_runs)
+        return msgspec.structs.replace(evidence, git=witness)
+
+    def _measure(self, roles: tuple[Role, ...]) -> None:
+        groups = {"speed" if role in {"baseline", "fleet", "reference"} else "parity" for role in roles}
+        if groups <= self._made:
+            return
+        # The workers of one xdist session take turns: the first one makes the runs, the others read their records.
+        turn = Path(tempfile.gettempdir()) / f"pytest-mixgpu-{self._session}-{self._plan.id}.lock"
+        try:
+            with FileLock(str(turn)):
+                for group in sorted(groups - self._made, reverse=True):
+                    self._make_group(group)
+                    self._made.add(group)
+        finally:
+            turn.unlink(missing_ok=True)
+
+    def _make_group(self, group: str) -> None:
+        store = RunStore(self._options.report)
+        entries = [
+            entry for entry in store.ledger.entries() if entry.event == "register" and entry.suite == self._plan.id
+        ]
+        mine = {entry.name for entry in entries if entry.session == self._session}
+        for staging in self._stagings():
+            num_runs = self._options.runs or staging.seeds.runs
+            planned = planned_runs(staging, self._pool(), group=group, num_runs=num_runs)
+            if not planned or not mine.isdisjoint(run.role.name for run in planned):
+                continue
+            measurement = self._measurement(staging, store)
+            first_repeats = {
+                name: 0 if staging.rehearsal else self._next_repeat(store, name)
+                for name in {run.role.name for run in planned}
+            }
+            make_runs(measurement, planned, first_repeats=first_repeats)
+
+    def _next_repeat(self, store: RunStore, name: str) -> int:
+        """Repeats go on where earlier sessions under the same plan and lock left off."""
+        digests = self._digests_now()
+        used = [
+            entry.repeat
+            for entry in store.ledger.entries()
+            if entry.event == "register"
+            and (entry.suite, entry.name, entry.rehearsal) == (self._plan.id, name, False)
+            and (entry.plan_digest, entry.lock_digest) == (digests.plan, digests.lock)
+            and entry.repeat is not None
+        ]
+        return max(used, default=-1) + 1
+
+    def _measurement(self, staging: Staging, store: RunStore) -> Measurement:
+        return Measurement(
+            plan=self._plan,
+            staging=staging,
+            session=self._session,
+            store=store,
+            launcher=self._launcher(),
+            recipe=recipe_for(staging.workload.recipe, self._suite.folder),
+            digests=self._digests_now(),
+            split=self._options.split or staging.settings.split,
+            wait_s=self._options.wait_s,
+            data_root=self._options.data,
+            say=self._say,
+        )
+
+    def _stagings(self) -> tuple[Staging, ...]:
+        return stage(
+            self._plan, self._pool(), workload=self._options.workload, pool_was_asked=self._options.gpus is not None
+        )
+
+    def _is_rehearsed(self, roles: tuple[Role, ...]) -> bool:
+        """Whether the rehearsal is judged: nothing of the experiment itself can be, here or from records."""
+        if self._options.records:
+            stored = read_runs(self._options.records, self._plan.id)
+            return not any(not run.rehearsal and run.role in roles for run in stored.registered)
+        stagings = self._stagings()
+        real = {role.role for staging in stagings if not staging.rehearsal for role in staging.roles}
+        return any(staging.rehearsal for staging in stagings) and not real & set(roles)
+
+    def _digests_now(self) -> Digests:
+        if self._digests is None:
+            self._digests = digests_in_force(self._plan, lock_digest(self._suite.lock))
+        return self._digests

@@ -1,0 +1,15 @@
+"""Where the plugin keeps its state on pytest's objects. Imports no room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.marks.model import Verdict
+    from pytest_mixgpu.plugin.session import MixgpuSession
+
+SESSION: pytest.StashKey[MixgpuSession] = pytest.StashKey()
+OPINIONS: pytest.StashKey[list[Verdict]] = pytest.StashKey()
+"""Verdicts of one test, in the order in which they fell."""

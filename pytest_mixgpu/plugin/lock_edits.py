@@ -1,0 +1,123 @@
+"""`--passmark-freeze` and `--passmark-amend`: from collected markers to a changed lock, instead of running tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mixgpu.errors import LockError, MissingExtraError, MixgpuError, WorkloadError
+from pytest_mixgpu.marks.lock import Bindings, amend, freeze, write_lock
+from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.plugin.measure import package_root, recipe_for
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.marks.lock import Lock
+    from pytest_mixgpu.plugin.session import MixgpuSession
+    from pytest_mixgpu.plugin.suites import Suite
+
+
+def edit_locks(session: MixgpuSession) -> None:
+    """Freeze or amend the lock of each suite that has tests in this session.
+
+    Raises:
+        pytest.UsageError: the change was refused; nothing was written.
+    """
+    suites = session.suites()
+    if not suites:
+        raise pytest.UsageError("no collected test carries a passmark or claim: name the folder of the suite")
+    if session.options.amend and len(suites) > 1:
+        names = ", ".join(str(suite.folder) for suite in suites)
+        raise pytest.UsageError(
+            f"--passmark-amend changes one lock, and tests of {names} were collected: name one folder"
+        )
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    for suite in suites:
+        try:
+            before = suite.lock
+            after = _edited(session, suite)
+            if after != before:
+                write_lock(suite.lock_path, after)
+        except MixgpuError as error:
+            raise pytest.UsageError(str(error)) from error
+        for line in _told(suite, before, after):
+            reporter.write_line(line)
+
+
+def _edited(session: MixgpuSession, suite: Suite) -> Lock:
+    found = session.marks_in(suite).values()
+    marks = [mark for mark in found if isinstance(mark, PassMark)]
+    claims = [mark for mark in found if isinstance(mark, Claim)]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    bindings = bindings_of(suite, session)
+    if session.options.freeze:
+        return freeze(suite.lock, marks, claims, suite=suite.name, plan=suite.plan, bindings=bindings, now=now)
+    lock = suite.lock
+    if lock is None:
+        raise LockError(f"{suite.lock_path}: there is no lock to amend; write it with --passmark-freeze")
+    for id_ in session.options.amend:
+        # Deselected tests still count as written: leaving one out of a session does not delete its mark.
+        lock = amend(
+            lock,
+            id_,
+            session.options.why or "",
+            now,
+            marks=marks,
+            claims=claims,
+            plan=suite.plan,
+            bindings=bindings,
+        )
+    return lock
+
+
+def bindings_of(suite: Suite, session: MixgpuSession) -> Bindings:
+    """Digests of plan, code, evaluator and of the data that is here."""
+    from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
+    from pytest_mixgpu.records.digests import code_digest
+    from pytest_mixgpu.records.plan_file import plan_digest
+
+    root = package_root()
+    return Bindings(
+        plan="" if suite.plan is None else plan_digest(suite.plan),
+        code=code_digest(code_paths(), root),
+        evaluator=code_digest(evaluator_paths(), root),
+        data=_data_digests(suite, session),
+    )
+
+
+def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
+    """Digests of the workloads' data, as far as it is here; what is not is bound by the first run that opens it."""
+    from pytest_mixgpu.jobs.workloads.build import open_workload
+    from pytest_mixgpu.jobs.workloads.recipe import check_files
+
+    digests = {}
+    for name in _workload_names(suite):
+        recipe = recipe_for(name, suite.folder)
+        try:
+            check_files(recipe, session.options.data)
+        except (WorkloadError, MissingExtraError):
+            continue
+        digests[recipe.name] = open_workload(recipe, data_root=session.options.data).digest
+    return digests
+
+
+def _told(suite: Suite, before: Lock | None, after: Lock) -> list[str]:
+    """What was done, in words, with what is left to do."""
+    if after == before:
+        return [f"{suite.lock_path}: nothing to freeze, all {len(after.marks) + len(after.claims)} are frozen already"]
+    known = 0 if before is None else len(before.chain)
+    changes = (f"  {entry.event} {', '.join(entry.ids)} at {entry.at}: {entry.why}" for entry in after.chain[known:])
+    lines = [f"{suite.lock_path}:", *changes]
+    missing = [name for name in _workload_names(suite) if name not in after.bindings.data]
+    if missing:
+        lines.append(f"  not bound yet, since its data is not here: {', '.join(missing)}")
+    lines.append(f"Commit it before the first run: git add {suite.lock_path.name} && git commit")
+    return lines
+
+
+def _workload_names(suite: Suite) -> list[str]:
+    plan = suite.plan
+    if plan is None:
+        return []
+    return [plan.workload.recipe] + ([] if plan.rehearsal is None else [plan.rehearsal.workload.recipe])

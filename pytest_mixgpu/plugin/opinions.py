@@ -1,0 +1,190 @@
+"""The `passmark` and `claim` fixtures: hand evidence to the judge, keep the verdict, fail the test with its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+import msgspec
+import pytest
+
+from pytest_mixgpu.errors import MixgpuError
+from pytest_mixgpu.marks.judge import judge_claim, judge_mark, judge_samples, judge_value
+from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
+from pytest_mixgpu.marks.official import official_refusal
+from pytest_mixgpu.plugin.keys import OPINIONS
+from pytest_mixgpu.plugin.runs import Runs
+from pytest_mixgpu.report.junit import properties
+from pytest_mixgpu.report.terminal import verdict_text
+from pytest_mixgpu.timing.model import Samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_mixgpu.plugin.session import MixgpuSession
+
+
+Mark = TypeVar("Mark", PassMark, Claim)
+
+
+class _Judge(Generic[Mark]):
+    """What both fixtures share: find the mark of this test, judge it once, keep the verdict."""
+
+    marker: ClassVar[str]
+    kind: type[Mark]
+
+    def __init__(self, session: MixgpuSession, item: pytest.Item) -> None:
+        self._session = session
+        self._item = item
+
+    def _choose(self, mark_id: str | None) -> Mark:
+        found = [mark for mark in self._session.marks_of(self._item) if isinstance(mark, self.kind)]
+        chosen = [mark for mark in found if mark_id in {None, mark.id}]
+        if len(chosen) != 1:
+            ids = ", ".join(mark.id for mark in found) or "none"
+            pytest.fail(
+                f"{self._item.nodeid}: {self.marker}.judge needs exactly one @pytest.mark.{self.marker} of this test, "
+                f"found {ids}" + (f" and was asked for {mark_id}" if mark_id else "; name one with id=…"),
+                pytrace=False,
+            )
+        return chosen[0]
+
+    def _settle(self, mark: Mark, judge: Callable[[], Verdict]) -> Verdict:
+        __tracebackhide__ = True
+        try:
+            verdict = judge()
+        except MixgpuError as error:
+            verdict = unjudged(mark, str(error))
+        keep(self._item, verdict)
+        failure = failure_text(verdict, official=self._session.options.official)
+        if failure:
+            pytest.fail(failure, pytrace=False)
+        return verdict
+
+
+class PassmarkJudge(_Judge[PassMark]):
+    """Judges the pass mark of the test that asked for it."""
+
+    marker = "passmark"
+    kind = PassMark
+
+    def judge(self, what: Runs | Samples | float, *, id: str | None = None) -> Verdict:  # noqa: A002  (the marker's own word)
+        """Judge run records, samples of a stopwatch, or a bare number (noted `value-stated`).
+
+        Returns:
+            The verdict, if it is PASS.
+
+        Raises:
+            pytest.fail.Exception: it is any other word, or, in an official session, a PASS with a qualifier.
+        """
+        __tracebackhide__ = True
+        mark = self._choose(id)
+        return self._settle(mark, lambda: self._verdict(mark, what))
+
+    def _verdict(self, mark: PassMark, what: Runs | Samples | float) -> Verdict:
+        if isinstance(what, Runs):
+            return judge_mark(mark, what.evidence())
+        state = self._session.lock_state(self._item)
+        if isinstance(what, Samples):
+            return judge_samples(mark, what, state)
+        return judge_value(mark, what, state)
+
+
+class ClaimJudge(_Judge[Claim]):
+    """Judges the claim of the test that asked for it."""
+
+    marker = "claim"
+    kind = Claim
+
+    def judge(self, what: Runs, *, id: str | None = None) -> Verdict:  # noqa: A002  (the marker's own word)
+        """Judge run records by the checks that the marker names.
+
+        Raises:
+            pytest.fail.Exception: the record does not support the claim; the message says what is missing.
+        """
+        __tracebackhide__ = True
+        mark = self._choose(id)
+        return self._settle(mark, lambda: judge_claim(mark, what.evidence()))
+
+
+def keep(item: pytest.Item, verdict: Verdict) -> None:
+    """Keep a verdict on its test, where reports and JUnit find it."""
+    item.stash.setdefault(OPINIONS, []).append(verdict)
+    item.user_properties.extend(properties(verdict))
+
+
+def unjudged(mark: PassMark | Claim, reason: str) -> Verdict:
+    """The verdict on a mark of which nothing is known."""
+    if isinstance(mark, Claim):
+        return Verdict(id=mark.id, is_claim=True, word="UNJUDGED", reason=reason)
+    return Verdict(
+        id=mark.id,
+        is_claim=False,
+        word="UNJUDGED",
+        reason=reason,
+        metric=mark.metric,
+        comparator=mark.comparator,
+        unit=mark.unit,
+        pool=mark.pool,
+    )
+
+
+def failure_text(verdict: Verdict, *, official: bool) -> str:
+    """Why this verdict fails its test; empty where it does not."""
+    refusal = official_refusal(verdict) if official and verdict.passed else ""
+    if verdict.passed and not refusal:
+        return ""
+    text = verdict_text(verdict)
+    return f"{text}\n--mixgpu-official: {refusal}" if refusal else text
+
+
+def refuse_unjudged(session: MixgpuSession, item: pytest.Item) -> None:
+    """Fail a test that passed its body without judging what it is marked with."""
+    judged = {verdict.id for verdict in item.stash.get(OPINIONS, [])}
+    missing = [mark for mark in session.marks_of(item) if mark.id not in judged]
+    for mark in missing:
+        word = "claim" if isinstance(mark, Claim) else "passmark"
+        keep(item, unjudged(mark, f"the test ended without {word}.judge(…): nothing was judged"))
+    if missing:
+        __tracebackhide__ = True
+        texts = [verdict_text(verdict) for verdict in item.stash[OPINIONS] if verdict.word == "UNJUDGED"]
+        pytest.fail("\n".join(texts), pytrace=False)
+
+
+def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport) -> None:
+    """Put the verdicts of a test on the report of its call, as plain values that xdist can carry.
+
+    A test that ended before its judge spoke (set-up failed, skipped, xfailed) leaves its marks UNJUDGED, by name.
+    """
+    if report.when == "teardown" or (report.when == "setup" and report.passed):
+        return
+    verdicts = list(item.stash.get(OPINIONS, []))
+    judged = {verdict.id for verdict in verdicts}
+    for mark in session.marks_of(item):
+        if mark.id not in judged:
+            verdict = unjudged(mark, f"the test was {_ending(report)} before it was judged")
+            keep(item, verdict)
+            verdicts.append(verdict)
+    if not verdicts:
+        return
+    report.user_properties = list(item.user_properties)
+    report.mixgpu_verdicts = [  # type: ignore[attr-defined]  # pytest carries further attributes of a report
+        {
+            "verdict": msgspec.to_builtins(verdict),
+            "test": item.nodeid,
+            "title": title_of(item),
+            "folder": str(session.suite_of(item).folder.relative_to(session.config.rootpath)),
+        }
+        for verdict in verdicts
+    ]
+
+
+def title_of(item: pytest.Item) -> str:
+    """The claim in words: the first line of the test's docstring, else its name."""
+    doc = getattr(getattr(item, "obj", None), "__doc__", None) or ""
+    return doc.strip().split("\n", 1)[0] or item.name.removeprefix("test_").replace("_", " ")
+
+
+def _ending(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "marked xfail and ended"
+    return {"skipped": "skipped", "failed": "failed"}.get(report.outcome, "ended")

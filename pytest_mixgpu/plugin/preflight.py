@@ -1,0 +1,46 @@
+"""Asks for devices before the first test: from flags to a pool, or a usage error that says what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mixgpu.devices.allocate import allocate
+from pytest_mixgpu.devices.inventory import describe, take_inventory
+from pytest_mixgpu.devices.spec import PoolSpec
+from pytest_mixgpu.errors import MixgpuError
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.devices.model import Pool
+    from pytest_mixgpu.records.plan import Plan
+
+
+def print_devices(config: pytest.Config) -> None:
+    """Print what is here, one line a kind or device, for `--mixgpu-devices`."""
+    del config
+    for line in describe(take_inventory()):
+        print(line)  # noqa: T201  (the whole answer of this flag; no terminal reporter exists yet)
+
+
+def preflight_request(config: pytest.Config) -> None:
+    """Check `--gpus` alone, where no test is known yet."""
+    pool_for_request(config.getoption("--gpus"), plan=None)
+
+
+def pool_for_request(request: str | None, *, plan: Plan | None) -> Pool:
+    """The pool that the flag asks for; without it the plan's rehearsal pool, else every device here.
+
+    Raises:
+        pytest.UsageError: the request cannot be read or met.
+    """
+    rehearsal = None if plan is None or plan.rehearsal is None else plan.rehearsal.pool
+    text = request or rehearsal or "auto"
+    try:
+        return allocate(PoolSpec.parse(text), take_inventory())
+    except MixgpuError as error:
+        hint = ""
+        if request is not None:
+            stand_in = f"rehearses on {rehearsal}" if rehearsal else "rehearses on what is here"
+            hint = f" To rehearse without these devices, leave --gpus out: the suite then {stand_in}."
+        raise pytest.UsageError(f"--gpus={text}: {error}{hint}") from error

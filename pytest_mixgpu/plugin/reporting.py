@@ -1,0 +1,60 @@
+"""What the process that owns the terminal does with verdicts: collects, shows, writes. Imports no room by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_mixgpu.plugin.keys import SESSION
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_mixgpu.plugin.outcome import Outcomes
+
+STATUSES = {
+    "emulated": ("emulated", "E", ("EMULATED", {"yellow": True})),
+    "rehearsal": ("rehearsed", "R", ("REHEARSED", {"yellow": True})),
+    "exploratory": ("exploratory", "X", ("EXPLORATORY", {"yellow": True})),
+}
+"""Category in the closing line, letter and word of a pass with a qualifier, strongest first."""
+
+
+class Reporting:
+    """Registered once a session, never in an xdist worker; costs nothing until a report carries a verdict."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._outcomes: Outcomes | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect the verdicts that a report carries, also from xdist's workers."""
+        if getattr(report, "mixgpu_verdicts", None):
+            self._open().collect(report)
+
+    def pytest_report_teststatus(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> tuple[str, str, tuple[str, dict[str, bool]]] | None:
+        """Show a pass with a qualifier under its own word: it was not the experiment."""
+        verdicts = getattr(report, "mixgpu_verdicts", None)
+        if not verdicts or report.outcome != "passed":
+            return None
+        found = {qualifier for row in verdicts for qualifier in row["verdict"]["qualifiers"]}
+        return next((status for qualifier, status in STATUSES.items() if qualifier in found), None)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write verdicts and page; an official session fails on what was left out."""
+        if self._outcomes is not None or SESSION in self._config.stash:
+            self._open().finish(session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was met and what was not."""
+        if self._outcomes is not None:
+            self._outcomes.summarise(terminalreporter)
+
+    def _open(self) -> Outcomes:
+        if self._outcomes is None:
+            from pytest_mixgpu.plugin import open_session
+            from pytest_mixgpu.plugin.outcome import Outcomes
+
+            self._outcomes = Outcomes(open_session(self._config))
+        return self._outcomes

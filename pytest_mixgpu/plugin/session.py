@@ -1,0 +1,198 @@
+"""The state of one session: suites, marks by test, pool, store and launcher, each made when first needed."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_mixgpu.errors import MixgpuError
+from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
+from pytest_mixgpu.plugin.progress import Progress
+from pytest_mixgpu.plugin.suites import Suite, suite_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pytest_mixgpu.devices.model import Pool
+    from pytest_mixgpu.launch.protocol import Launcher
+    from pytest_mixgpu.marks.judge import LockState
+    from pytest_mixgpu.marks.model import Claim, PassMark
+    from pytest_mixgpu.plugin.experiment import Experiment
+    from pytest_mixgpu.plugin.options import Options
+    from pytest_mixgpu.plugin.runs import Runs
+
+
+class MixgpuSession:
+    """Made at the first test that is ours; closed with pytest's configuration."""
+
+    def __init__(self, config: pytest.Config, options: Options) -> None:
+        self.config = config
+        self.options = options
+        worker = getattr(config, "workerinput", None)
+        self.id: str = worker["testrunuid"] if worker else uuid.uuid4().hex
+        self.shares_session = worker is not None
+        self._marks: dict[str, tuple[PassMark | Claim, ...]] = {}
+        self._suites: dict[Path, Suite] = {}
+        self._items: list[pytest.Item] = []
+        self.deselected: list[pytest.Item] = []
+        self._pools: dict[Path, Pool] = {}
+        self._experiments: dict[Path, Experiment] = {}
+        self._launcher: Launcher | None = None
+        self._progress = Progress(config)
+
+    def read_marks(self, items: Sequence[pytest.Item]) -> None:
+        """Read the markers of these tests.
+
+        Raises:
+            pytest.UsageError: one cannot be judged as it is written, or two tests share an id.
+        """
+        for item in items:
+            self._marks[item.nodeid] = _marks_of(item)
+        self._items.extend(items)
+        owners: dict[tuple[Path, str], str] = {}
+        for item in self._items:
+            for mark in self._marks[item.nodeid]:
+                key = (self.suite_of(item).folder, mark.id)
+                other = owners.setdefault(key, item.nodeid)
+                if other != item.nodeid:
+                    raise pytest.UsageError(
+                        f"{item.nodeid}: the id {mark.id!r} is already that of {other}: give each mark its own"
+                    )
+
+    def remember_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Keep tests that `-k`, `-m` or `--lf` left out: their marks stay unjudged, and that is said."""
+        for item in items:
+            self._marks[item.nodeid] = _marks_of(item)
+        self.deselected.extend(items)
+
+    def marks_of(self, item: pytest.Item) -> tuple[PassMark | Claim, ...]:
+        """The marks and claims of a test, in the order in which they stand above it."""
+        if item.nodeid not in self._marks:
+            self._marks[item.nodeid] = _marks_of(item)
+        return self._marks[item.nodeid]
+
+    @property
+    def items(self) -> tuple[pytest.Item, ...]:
+        """The tests of this session that are ours."""
+        return tuple(item for item in self._items if item not in self.deselected)
+
+    def suite_of(self, item: pytest.Item) -> Suite:
+        """The suite that a test belongs to."""
+        return self.suite_at(suite_folder(item.path, self.config.rootpath))
+
+    def suite_at(self, folder: Path) -> Suite:
+        """The suite in that folder."""
+        return self._suites.setdefault(folder, Suite(folder))
+
+    def suites(self) -> tuple[Suite, ...]:
+        """All suites that tests of this session belong to."""
+        return tuple(
+            {self.suite_of(item).folder: self.suite_of(item) for item in (*self._items, *self.deselected)}.values()
+        )
+
+    def preflight(self, items: Sequence[pytest.Item]) -> None:
+        """Make sure that plans can be read and that pools and workload files are here.
+
+        Raises:
+            pytest.UsageError: something is missing; it says what was found and what to do.
+        """
+        if self.options.edits_lock:
+            return
+        for item in items:
+            suite = self.suite_of(item)
+            try:
+                _ = suite.plan, suite.lock
+                needs_runs = "runs" in getattr(item, "fixturenames", ())
+                if self.options.records:
+                    continue
+                if needs_runs or self.options.gpus is not None:
+                    self.pool_for(item)
+                if needs_runs and suite.plan is not None:
+                    self.experiment_of(suite).preflight()
+            except MixgpuError as error:
+                raise pytest.UsageError(str(error)) from error
+
+    def pool_for(self, item: pytest.Item) -> Pool:
+        """The session's pool, as the suite of this test understands it."""
+        return self.pool_of(self.suite_of(item))
+
+    def runs_for(self, item: pytest.Item) -> Runs:
+        """The `runs` fixture of a test."""
+        from pytest_mixgpu.plugin.runs import Runs
+
+        suite = self.suite_of(item)
+        if suite.plan is None:
+            raise pytest.UsageError(
+                f"{item.nodeid} asks for `runs`, and there is no plan: write {suite.plan_path} (see README, "
+                "'A suite of your own'), or judge samples of the `stopwatch` fixture instead"
+            )
+        return Runs(self.experiment_of(suite))
+
+    def experiment_of(self, suite: Suite) -> Experiment:
+        """The experiment of a suite, shared by all its tests."""
+        if suite.folder not in self._experiments:
+            from pytest_mixgpu.plugin.experiment import Experiment
+
+            self._experiments[suite.folder] = Experiment(
+                suite,
+                options=self.options,
+                session=self.id,
+                marks=tuple(self.marks_in(suite).values()),
+                pool=lambda: self.pool_of(suite),
+                launcher=lambda: self.launcher,
+                say=self._progress.say,
+            )
+        return self._experiments[suite.folder]
+
+    def pool_of(self, suite: Suite) -> Pool:
+        """The session's pool for a suite."""
+        from pytest_mixgpu.plugin.preflight import pool_for_request
+
+        if suite.folder not in self._pools:
+            self._pools[suite.folder] = pool_for_request(self.options.gpus, plan=suite.plan)
+        return self._pools[suite.folder]
+
+    @property
+    def launcher(self) -> Launcher:
+        """The launcher of this session, kept between runs."""
+        if self._launcher is None:
+            from pytest_mixgpu.launch.local import LocalLauncher
+
+            self._launcher = LocalLauncher()
+        return self._launcher
+
+    def lock_state(self, item: pytest.Item) -> LockState:
+        """What the lock says, for a test without a plan."""
+        from pytest_mixgpu.plugin.lock_state import lock_state
+
+        return lock_state(self.suite_of(item), self.marks_in(self.suite_of(item)))
+
+    def marks_in(self, suite: Suite) -> dict[str, PassMark | Claim]:
+        """Marks and claims of a suite as its tests now write them."""
+        return {
+            mark.id: mark
+            for item in (*self._items, *self.deselected)
+            if self.suite_of(item) == suite
+            for mark in self.marks_of(item)
+        }
+
+    def close(self) -> None:
+        """Stop preloaded processes."""
+        if self._launcher is not None:
+            self._launcher.close()
+
+
+def _marks_of(item: pytest.Item) -> tuple[PassMark | Claim, ...]:
+    found: list[PassMark | Claim] = []
+    try:
+        for marker in item.iter_markers():
+            if marker.name == "passmark":
+                found.append(parse_passmark(marker.args, marker.kwargs, item.nodeid))
+            elif marker.name == "claim":
+                found.append(parse_claim(marker.args, marker.kwargs, item.nodeid))
+    except MixgpuError as error:
+        raise pytest.UsageError(str(error)) from error
+    return tuple(reversed(found))

@@ -1,0 +1,100 @@
+"""The `stopwatch` fixture: from a piece of work to samples, taken with a clock that waits for the device.
+
+PYTEST_DONT_REWRITE
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_mixgpu.timing.clocks import clock_for
+from pytest_mixgpu.timing.model import Samples
+from pytest_mixgpu.timing.sampling import take_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    import pytest
+
+    from pytest_mixgpu.devices.model import Device
+
+
+class Stopwatch:
+    """Times work on one device of the session's pool.
+
+    Where pytest-benchmark is enabled, the first measurement of a test goes through its fixture, so that its table, its
+    JSON and its compare hold the same samples.
+    """
+
+    def __init__(self, device: Device, name: str, find_benchmark: Callable[[], Any | None]) -> None:
+        self.device = device
+        """What the work is meant to run on; torch's name of it is `stopwatch.device.torch_device`."""
+        self._name = name
+        # Asked for at the first measurement only: pytest-benchmark warns of a fixture that was never used.
+        self._find_benchmark: Callable[[], Any | None] | None = find_benchmark
+
+    def __call__(
+        self, work: Callable[[], object], *, num_samples: int = 10, num_warmups: int = 3, name: str = ""
+    ) -> Samples:
+        """Do the work `num_warmups + num_samples` times and time each go; warm-ups are kept and not judged.
+
+        Args:
+            work: called without arguments; what it starts on the device is waited for.
+            num_samples: durations that count, at least 1.
+            num_warmups: goes before those.
+            name: what the samples are called; the test's name if empty.
+
+        Returns:
+            Durations in seconds, with the id and kind of the device that did the work.
+
+        Raises:
+            ValueError: no sample was asked for.
+        """
+        clock = clock_for(self.device.torch_device)
+        name = name or self._name
+        devices, kinds = (self.device.id,), (self.device.kind,)
+        find_benchmark, self._find_benchmark = self._find_benchmark, None
+        benchmark = None if find_benchmark is None else find_benchmark()
+        if benchmark is None:
+            return take_samples(
+                work,
+                name=name,
+                num_warmups=num_warmups,
+                num_samples=num_samples,
+                clock=clock,
+                devices=devices,
+                kinds=kinds,
+            )
+        warmups_s: tuple[float, ...] = ()
+        if num_warmups:
+            warmups_s = take_samples(work, name=name, num_warmups=0, num_samples=num_warmups, clock=clock).values_s
+
+        def work_and_wait() -> None:
+            work()
+            clock.now_s()
+
+        # The device is idle before the first go, and each go waits for its own work.
+        clock.now_s()
+        benchmark.pedantic(work_and_wait, rounds=num_samples, warmup_rounds=0, iterations=1)
+        return Samples(
+            name=name,
+            values_s=tuple(float(value) for value in benchmark.stats.stats.data),
+            warmups_s=warmups_s,
+            clock=clock.name,
+            devices=devices,
+            kinds=kinds,
+        )
+
+
+def stopwatch_for(request: pytest.FixtureRequest) -> Stopwatch:
+    """A stopwatch on the first device of the session's pool, handed to pytest-benchmark where that is enabled."""
+
+    def find_benchmark() -> Any | None:
+        if not request.config.pluginmanager.hasplugin("benchmark"):
+            return None
+        benchmark = request.getfixturevalue("benchmark")
+        return None if benchmark.disabled else benchmark
+
+    pool = request.getfixturevalue("gpus")
+    return Stopwatch(pool.devices[0], request.node.name, find_benchmark)

@@ -1,0 +1,84 @@
+"""What report folders hold: from ledgers and records to values for the judge. Imports no pytest, judges nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from pytest_mixgpu.marks.evidence import LedgerState, LostRun
+from pytest_mixgpu.marks.git import GitWitness, witness
+from pytest_mixgpu.records.integrity import check_record
+from pytest_mixgpu.records.ledger import LedgerEntry
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.store import RunStore, StoredRun
+
+
+class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that one or more report folders hold of a suite."""
+
+    registered: tuple[LedgerEntry, ...]
+    records: tuple[RunRecord, ...]
+    lost: tuple[LostRun, ...]
+    seals: dict[str, tuple[str, ...]]
+    ledger: LedgerState
+
+
+def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
+    """Read all registered runs of a suite; one that is still being written belongs to another session: left out."""
+    registered: list[LedgerEntry] = []
+    records: list[RunRecord] = []
+    lost: list[LostRun] = []
+    seals: dict[str, tuple[str, ...]] = {}
+    for folder in folders:
+        for run in RunStore(folder).survey(suite):
+            registered.append(run.registered)
+            if run.is_running:
+                continue
+            if run.record is None:
+                lost.append(_lost(run))
+                continue
+            records.append(run.record)
+            faults = check_record(run.record, run.folder, run.closed or run.registered)
+            if faults:
+                seals[run.id] = tuple(faults)
+    return StoredRuns(
+        registered=tuple(registered),
+        records=tuple(records),
+        lost=tuple(lost),
+        seals=seals,
+        ledger=_ledger_state(folders),
+    )
+
+
+def witness_of(lock_path: Path, runs: Sequence[LedgerEntry]) -> GitWitness:
+    """What git says of the lock, and whether it came before the first of these runs."""
+    return witness(lock_path, min((run.at for run in runs), default=None))
+
+
+def _lost(run: StoredRun) -> LostRun:
+    entry = run.registered
+    return LostRun(
+        run_id=run.id,
+        role=entry.role,
+        name=entry.name,
+        repeat=entry.repeat or 0,
+        session=entry.session,
+        rehearsal=bool(entry.rehearsal),
+        was_closed=run.closed is not None,
+        faults=run.faults,
+    )
+
+
+def _ledger_state(folders: Sequence[Path]) -> LedgerState:
+    """One folder's head and count; of several, the heads joined and the counts added up."""
+    readings = [RunStore(folder).ledger.read() for folder in folders]
+    strays = [
+        f"{folder}: the run folder {name} is not in the ledger"
+        for folder in folders
+        for name in RunStore(folder).strays()
+    ]
+    return LedgerState(
+        head="+".join(reading.head for reading in readings),
+        count=sum(reading.count for reading in readings),
+        faults=(*(fault for reading in readings for fault in reading.faults), *strays),
+    )
