@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
 from pytest_mixgpu.report.sanitise import clean_for_log
+from pytest_mixgpu.report.verdict_rows import mark_row
 from pytest_mixgpu.timing.model import PHASES
 
 _MAX_PARTICIPANTS = 4
@@ -48,6 +50,23 @@ def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Li
     if page:
         lines.append(Line(text=f"page: {page}"))
     return [Line(text=clean_for_log(line.text), tone=line.tone) for line in lines]
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """Write one verdict in full, as the text with which it fails its test: lines of neutralised text."""
+    row = mark_row(verdict, {})
+    facts = "  ".join(_facts(row))
+    lines = [f"{_label(row)} {row.id}" + (f": {facts}" if facts else ""), row.reason]
+    if row.bound_origin:
+        lines.append(f"bound: {row.bound}, {row.bound_origin}")
+    lines += [f"- {sentence}" for sentence in row.details]
+    if row.follows_from:
+        lines.append(f"follows from: {row.follows_from}")
+    if row.run_ids:
+        lines.append(f"runs: {', '.join(row.run_ids)}")
+    if row.remedy:
+        lines.append(f"to do: {row.remedy}")
+    return "\n".join(clean_for_log(line) for line in lines)
 
 
 def _label(row: MarkRow) -> str:

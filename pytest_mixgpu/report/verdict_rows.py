@@ -41,7 +41,7 @@ def value_and_bound(verdict: Verdict) -> tuple[str, str]:
 def spread_of(verdict: Verdict) -> str:
     """Say how far the runs lie apart. One run has no spread, and that is said."""
     if verdict.n < 2 or verdict.low is None or verdict.high is None:
-        return "none (one run)" if verdict.n == 1 else ""
+        return "none" if verdict.n == 1 else ""
     return f"{units.format_number(verdict.low)} to {units.format_number(verdict.high)}"
 
 

@@ -1,0 +1,260 @@
+"""Each output holds the verdicts, survives hostile text, and never exists by half."""
+
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from pytest_mixgpu.errors import RecordError
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.report.html import render_page, write_page
+from pytest_mixgpu.report.junit import properties
+from pytest_mixgpu.report.model import Report
+from pytest_mixgpu.report.terminal import summary_lines, verdict_text
+from pytest_mixgpu.report.verdicts import read_verdicts, replace_file, write_verdicts
+from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, records, report_of, speedup
+from tests.samples import as_failed, as_record, make_run, with_header, with_settings, with_start, with_workers
+
+
+def hostile_verdict() -> Verdict:
+    return speedup(
+        id=f"e1-{HOSTILE}",
+        word="FAIL",
+        reason=HOSTILE,
+        bound_origin=HOSTILE,
+        unit=HOSTILE,
+        metric=HOSTILE,
+        details=(HOSTILE,),
+        remedy=HOSTILE,
+        follows_from=HOSTILE,
+        pool=HOSTILE,
+        run_ids=(HOSTILE,),
+        amendments=(HOSTILE,),
+        lock_digest=HOSTILE,
+        ledger_head=HOSTILE,
+        interval=(1.0, 2.0),
+        interval_method=HOSTILE,
+    )
+
+
+def hostile_record() -> RunRecord:
+    # A record is UTF-8, so that a lone surrogate cannot be in it; all else can.
+    text = HOSTILE.replace("\ud800", "")
+    run = as_failed(make_run(role="fleet"), after_rounds=3, message=text)
+    run = with_workers(run, environment={text: text}, torch=text, cpu_capability=text)
+    run = with_settings(run, workload=text, recipe={text: {text: [text]}})
+    assert run.start is not None
+    hosts = tuple(replace(host, host=text, os=text, packages={text: text}) for host in run.start.hosts)
+    run = with_start(run, hosts=hosts, data_digest=text)
+    return as_record(with_header(run, name=text, launcher=text))
+
+
+def hostile_report() -> Report:
+    return report_of([hostile_verdict()], [hostile_record()])
+
+
+class Page(HTMLParser):
+    """Collects what a page is made of."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_summary_has_one_entry_a_mark() -> None:
+    """Value, bound, number of runs, spread, qualifiers and notes stand on it."""
+    report = report_of(all_verdicts(), records())
+    text = "\n".join(line.text for line in summary_lines(report, page="reports/e1/index.html"))
+
+    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1  spread none" in text
+    assert "preliminary, unanchored" in text
+    assert "PASS              e1-wait" in text
+    assert "phases of the median round" in text
+    assert "page: reports/e1/index.html" in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_summary_fits_its_terminal(width: int) -> None:
+    """Lines are wrapped, not left to the terminal, unless one word is too long."""
+    lines = summary_lines(report_of(all_verdicts(), records()), width=width)
+
+    assert [line.text for line in lines if len(line.text) > max(width, 78)] == []
+
+
+def test_a_large_pool_is_shown_by_its_ends() -> None:
+    """Sixteen rows of phases are for the page."""
+    report = report_of(all_verdicts(), [as_record(make_run(role="fleet", rehearsal=False))])
+    text = [line.text for line in summary_lines(report)]
+
+    assert "  and 12 more participants, on the page" in text
+
+
+def test_a_failed_mark_says_why_and_what_to_do() -> None:
+    """The reason, what it follows from, and the remedy stand below it."""
+    more = {"reason": "no run met it", "follows_from": "e1-parity", "remedy": "run --gpus=a40:16"}
+    verdict = claim("cost", word="UNJUDGED", **more)
+    lines = [line.text.strip() for line in summary_lines(report_of([verdict]))]
+    text = verdict_text(verdict).split("\n")
+
+    assert lines[2:5] == ["no run met it", "follows from e1-parity", "run --gpus=a40:16"]
+    assert text == ["UNJUDGED e1-cost", "no run met it", "follows from: e1-parity", "to do: run --gpus=a40:16"]
+
+
+def test_a_tone_becomes_a_colour_of_pytest() -> None:
+    """Only a plain pass is green."""
+    lines = [line for line in summary_lines(report_of(all_verdicts())) if "  e1-" in line.text]
+    markups = {line.text.split("  ")[0]: line.markup for line in lines}
+
+    assert markups == {"PASS": {"green": True}, "PASS (rehearsal)": {"yellow": True}}
+
+
+def test_hostile_text_gives_no_orders_on_the_terminal() -> None:
+    """No escape sequence, no line of its own, no command for a CI service."""
+    lines = [line.text for line in summary_lines(hostile_report())] + verdict_text(hostile_verdict()).split("\n")
+
+    assert [line for line in lines if not line.isprintable()] == []
+    assert [line for line in lines if line.lstrip().startswith("::") or "##vso[" in line] == []
+
+
+def test_junit_carries_the_verdict_in_full_precision() -> None:
+    """Numbers are written so that they can be read back exactly."""
+    found = dict(properties(speedup(value=0.1 + 0.2, run_ids=("run-a", "run-b"), interval=(0.1, 0.5))))
+
+    assert float(found["mixgpu.value"]) == 0.1 + 0.2
+    assert found["mixgpu.verdict"] == "PASS"
+    assert found["mixgpu.qualifiers"] == "rehearsal"
+    assert found["mixgpu.notes"] == "preliminary unanchored"
+    assert found["mixgpu.run_ids"] == "run-a run-b"
+    assert found["mixgpu.interval"] == "0.1 0.5"
+    assert found["mixgpu.ledger_head"] == "cd" * 32
+
+
+def test_a_claim_has_no_number_in_junit() -> None:
+    """It says its word and reason, and carries no empty value."""
+    found = dict(properties(claim("wait")))
+
+    assert found["mixgpu.id"] == "e1-wait"
+    assert "mixgpu.value" not in found
+
+
+def test_hostile_text_is_valid_xml() -> None:
+    """Whatever a property holds, an XML parser takes it, and xdist can carry it."""
+    suite = ET.Element("properties")
+    for name, value in properties(hostile_verdict()):
+        ET.SubElement(suite, "property", name=name, value=value)
+    parsed = ET.fromstring(ET.tostring(suite))  # noqa: S314  (our own text)
+
+    assert {type(part) for pair in properties(hostile_verdict()) for part in pair} == {str}
+    assert [child.get("value") for child in parsed] == [value for _, value in properties(hostile_verdict())]
+
+
+def test_verdicts_come_back_as_they_were_written(tmp_path: Path) -> None:
+    """The file is for programs: nothing is rounded."""
+    path = tmp_path / "e1" / "verdicts.json"
+    write_verdicts(path, all_verdicts(), occasion=OCCASION)
+    found = read_verdicts(path)
+
+    assert tuple(all_verdicts()) == found.verdicts
+    assert (found.suite, found.headline) == ("e1", "8 passed, 2 rehearsed")
+
+
+def test_a_value_that_is_no_number_is_written_as_none(tmp_path: Path) -> None:
+    """JSON has no NaN, and a file that is not JSON helps nobody."""
+    write_verdicts(tmp_path / "v.json", [speedup(value=float("nan"), word="UNJUDGED")], occasion=OCCASION)
+
+    assert read_verdicts(tmp_path / "v.json").verdicts[0].value is None
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(b'{"schema": 2}', "schema 2 was found, 1 is", id="newer"),
+        pytest.param(b"{", "no verdicts could be read", id="cut"),
+        pytest.param(b'{"schema": 1, "suite": "e1", "extra": 1}', "extra", id="unknown-field"),
+        pytest.param(None, "No such file", id="missing"),
+    ],
+)
+def test_verdicts_that_cannot_be_read_say_why(tmp_path: Path, content: bytes | None, expected: str) -> None:
+    """Reading is strict, and the error names the file."""
+    path = tmp_path / "verdicts.json"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(RecordError, match=re.escape(expected)) as caught:
+        read_verdicts(path)
+    assert str(path) in str(caught.value)
+
+
+def test_hostile_text_goes_through_json(tmp_path: Path) -> None:
+    """Lone surrogates, which no UTF-8 has, are written visibly."""
+    write_verdicts(tmp_path / "v.json", [hostile_verdict()], occasion=OCCASION)
+
+    assert read_verdicts(tmp_path / "v.json").verdicts[0].reason == HOSTILE.replace("\ud800", "\\ud800")
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    """A reader finds the old or the new content; what went wrong leaves nothing behind."""
+    path = tmp_path / "v.json"
+    replace_file(path, b"old")
+    with pytest.raises(TypeError):
+        replace_file(path, "not bytes")  # type: ignore[arg-type]
+
+    assert (path.read_bytes(), [entry.name for entry in tmp_path.iterdir()]) == (b"old", ["v.json"])
+
+
+def test_the_page_shows_every_verdict_and_every_run(tmp_path: Path) -> None:
+    """Words, values beside bounds, qualifiers, notes, runs, conditions and seals are on it."""
+    runs = [*records(), as_record(as_failed(make_run(role="fleet", session="other"), after_rounds=2))]
+    write_page(tmp_path / "index.html", report_of(all_verdicts(), runs))
+    text = Page((tmp_path / "index.html").read_text("utf-8")).text
+
+    for verdict in all_verdicts():
+        assert verdict.id in text
+    for record in runs:
+        assert record.id in text
+    for part in (
+        "1.88 x",
+        ">= 1.4 x",
+        "0.222 points",
+        "rehearsal",
+        "preliminary",
+        "cd" * 32,
+        "What this does not show",
+    ):
+        assert part in text
+
+
+def test_the_page_stands_alone() -> None:
+    """No script, no address, no style that its policy does not name by hash."""
+    page = Page(render_page(report_of(all_verdicts(), records())))
+    names = {name for name, _ in page.attributes}
+
+    assert {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags) == set()
+    assert {"src", "href", "style", "srcdoc"} & names == set()
+    assert [name for name in names if name.startswith("on")] == []
+
+
+def test_hostile_text_stays_text_on_the_page() -> None:
+    """It adds no tag and no attribute, and is shown as it was."""
+    tame = Page(render_page(report_of([speedup(word="FAIL")], [as_record(as_failed(make_run(), after_rounds=3))])))
+    hostile = Page(render_page(hostile_report()))
+
+    assert set(hostile.tags) - set(tame.tags) <= {"details", "summary"}
+    assert {name for name, _ in hostile.attributes} <= {name for name, _ in tame.attributes}
+    assert "</style><script>alert(1)</script>\\x1b[2J\\u202egnp.exe" in hostile.text
+    assert "49" not in hostile.text.split("owned", 1)[1].split("}}", 1)[0]
