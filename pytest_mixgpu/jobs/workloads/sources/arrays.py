@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pytest_mixgpu.jobs.workloads.sources.protocol import Batch
 
 RESIDENT_BYTES = 64 * 2**20
-"""Up to this size a split is prepared once and stays on the device; above it, batches are prepared one by one."""
 
 
 class ArraySamples:
@@ -29,9 +28,17 @@ class ArraySamples:
         pixels: (samples, channels, height, width), as stored.
         labels: the class of each.
         target: what the model is given.
+        resident_bytes: up to this size the split is prepared once and stays on the device; above it, batch by batch.
     """
 
-    def __init__(self, pixels: "NDArray[np.generic]", labels: "NDArray[np.int64]", target: Input) -> None:
+    def __init__(
+        self,
+        pixels: "NDArray[np.generic]",
+        labels: "NDArray[np.int64]",
+        target: Input,
+        *,
+        resident_bytes: int = RESIDENT_BYTES,
+    ) -> None:
         import numpy as np
 
         if target.augment != Augment():
@@ -41,6 +48,7 @@ class ArraySamples:
         self._pixels = np.ascontiguousarray(pixels)
         self._labels = np.ascontiguousarray(labels, dtype="<i8")
         self._input = target
+        self._resident_bytes = resident_bytes
         self._resident = cache(self._put)
 
     @property
@@ -87,7 +95,7 @@ class ArraySamples:
 
         labels = torch.from_numpy(self._labels).to(device)
         size = self._input.image_size
-        if 4 * len(self._labels) * self._input.channels * size * size > RESIDENT_BYTES:
+        if 4 * len(self._labels) * self._input.channels * size * size > self._resident_bytes:
             return None, labels
         return prepare(torch.from_numpy(self._pixels).to(device), self._input), labels
 
