@@ -11,6 +11,9 @@ class Job(Protocol):
     All methods are called in the supervisor's process, in the order start, run_round…, evaluate, stop.
     """
 
+    num_rounds: int
+    """How many rounds the whole run has, warm-ups included."""
+
     def start(self) -> Start:
         """Start the workers and return what they found. Data is open and a first step was taken when this returns.
 

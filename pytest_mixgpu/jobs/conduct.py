@@ -1,0 +1,246 @@
+"""The conduct of one run: from a registered header to a closed record, whatever happens on the way.
+
+Lines are written as things happen, so that a run which dies leaves what it knew. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.jobs.crewjob import JobSetup
+from pytest_mixgpu.jobs.factory import job_for
+from pytest_mixgpu.jobs.facts import utc_now
+from pytest_mixgpu.jobs.messages import Scale
+from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round
+from pytest_mixgpu.launch.protocol import Limits
+from pytest_mixgpu.records.model import Fault, Outcome, Span
+from pytest_mixgpu.records.plan import EvaluationPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pytest_mixgpu.jobs.protocol import Job
+    from pytest_mixgpu.jobs.workloads.recipe import Recipe
+    from pytest_mixgpu.launch.protocol import Launcher
+    from pytest_mixgpu.records.model import Evaluation, Header, Line, RoundLine, RunRecord, Start
+
+__all__ = ["DEFAULT_LIMITS", "InterferenceMeter", "Writer", "conduct", "job_for"]
+
+DEFAULT_LIMITS = Limits(progress_s=120.0)
+"""Workers show progress at every step, batch and piece of an update, so this bounds one of these, not a round."""
+_DEFAULT_EVALUATION = EvaluationPlan()
+_LOG_FOLDER = "logs"
+
+
+class Writer(Protocol):
+    """Where the lines of a record go."""
+
+    folder: Path
+    """The run's own folder; logs of workers go below it."""
+
+    def write(self, line: Line) -> None:
+        """Add a line."""
+
+    def close(self, outcome: Outcome) -> RunRecord:
+        """Add the last line, seal the record and read it."""
+
+
+class InterferenceMeter(Protocol):
+    """Who else uses the leased cores."""
+
+    def sample(self) -> Any:
+        """Read all counters now."""
+
+    def foreign_share(self, since: Any) -> Mapping[int, float | None]:
+        """By core, the share that foreign processes took from then to now."""
+
+
+def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else owns
+    header: Header,
+    recipe: Recipe,
+    *,
+    launcher: Launcher,
+    writer: Writer,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[str], None] | None = None,
+    interference: InterferenceMeter | None = None,
+    evaluation: EvaluationPlan = _DEFAULT_EVALUATION,
+    leased_at: float | None = None,
+    data_root: Path | None = None,
+    make_job: Callable[[JobSetup], Job] = job_for,
+) -> RunRecord:
+    """Run one run to its end and return its record. A run that fails is a record too; its failure is not raised.
+
+    Args:
+        header: the run, as it was registered.
+        recipe: its workload.
+        launcher: how its workers are started.
+        writer: where its lines go; closed when this returns or raises.
+        limits: how long silence of a worker is borne.
+        progress: told in a sentence how far the run is.
+        interference: who else uses the cores of the pool; None leaves it unknown.
+        evaluation: the declared evaluator of final weights.
+        leased_at: `time.monotonic()` when the devices were leased; None is now.
+        data_root: where files of the workload lie.
+        make_job: from the setup to the job.
+
+    Raises:
+        PlanError: the settings ask for something that is not known. The record is closed as failed.
+        KeyboardInterrupt: a person stopped the run. The record is closed as stopped.
+    """
+    setup = JobSetup(
+        header=header,
+        recipe=recipe,
+        launcher=launcher,
+        log_dir=Path(writer.folder) / _LOG_FOLDER,
+        limits=limits,
+        scale=Scale(
+            device=evaluation.device, number_format=evaluation.number_format, num_threads=evaluation.num_threads
+        ),
+        data_root=data_root,
+    )
+    say = progress if progress is not None else _say_nothing
+    return _Conductor(setup, writer, say, interference, leased_at).conduct(make_job)
+
+
+class _Conductor:
+    def __init__(
+        self,
+        setup: JobSetup,
+        writer: Writer,
+        say: Callable[[str], None],
+        interference: InterferenceMeter | None,
+        leased_at: float | None,
+    ) -> None:
+        self._setup = setup
+        self._writer = writer
+        self._say = say
+        self._interference = interference
+        now_s = time.monotonic()
+        self._leased_s = now_s if leased_at is None else leased_at
+        self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
+        self._moved_bytes = 0
+        self._job: Job | None = None
+
+    def conduct(self, make_job: Callable[[JobSetup], Job]) -> RunRecord:
+        """Run, and close the record in any case."""
+        status: Literal["completed", "failed", "stopped"] = "failed"
+        reason = ""
+        try:
+            with self._span("setup"):
+                self._job = make_job(self._setup)
+                self._start(self._job)
+            self._train(self._job)
+            status = "completed"
+        except RunFailedError as error:
+            status, reason = ("stopped" if error.stopped else "failed"), str(error)
+            self._writer.write(self._fault(error))
+        except KeyboardInterrupt:
+            status, reason = "stopped", "stopped by hand (KeyboardInterrupt)"
+            raise
+        except BaseException as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            record = self._close(status, reason)
+        return record
+
+    def _start(self, job: Job) -> None:
+        header = self._setup.header
+        began_s = time.monotonic()
+        self._say(f"starting {len(header.pool)} participant(s)")
+        start = job.start()
+        self._writer.write(start)
+        self._moved_bytes += _moved_at_start(start, header)
+        self._say(f"ready after {time.monotonic() - began_s:.1f} s")
+
+    def _train(self, job: Job) -> None:
+        settings = self._setup.header.settings
+        lines: list[RoundLine] = []
+        for index in range(job.num_rounds):
+            with self._span("training"):
+                line = self._run_round(job, index)
+            lines.append(line)
+            self._writer.write(line)
+            self._moved_bytes += sum(line.sent_bytes) + sum(line.received_bytes)
+            self._say(describe_round(lines, num_rounds=job.num_rounds))
+            if settings.evaluate_every and (index + 1) % settings.evaluate_every == 0:
+                self._evaluate(job, "validation")
+        if settings.to_finish:
+            self._say(describe_evaluation(self._evaluate(job, "test")))
+
+    def _run_round(self, job: Job, index: int) -> RoundLine:
+        if self._interference is None:
+            line = job.run_round(index)
+            return msgspec.structs.replace(line, foreign_share=(None,) * len(line.participants))
+        before = self._interference.sample()
+        line = job.run_round(index)
+        shares = self._interference.foreign_share(before)
+        devices = [self._setup.header.pool.devices[participant] for participant in line.participants]
+        return msgspec.structs.replace(
+            line,
+            foreign_share=tuple(shares.get(each.ordinal) if each.vendor == "cpu" else None for each in devices),
+        )
+
+    def _evaluate(self, job: Job, split: Literal["validation", "test"]) -> Evaluation:
+        with self._span("evaluation"):
+            line = job.evaluate(split)
+        self._writer.write(line)
+        return line
+
+    def _close(self, status: Literal["completed", "failed", "stopped"], reason: str) -> RunRecord:
+        with self._span("teardown"):
+            if self._job is not None:
+                self._job.stop()
+        return self._writer.close(
+            Outcome(
+                status=status,
+                finished_at=utc_now(),
+                reason=reason,
+                spans=tuple(self._spans),
+                leased_s=time.monotonic() - self._leased_s,
+                moved_bytes=self._moved_bytes,
+            )
+        )
+
+    def _fault(self, error: RunFailedError) -> Fault:
+        header = self._setup.header
+        names = {f"participant-{index}": device for index, device in enumerate(header.pool.devices)}
+        device = names.get(error.worker)
+        log = Path(error.log_path)
+        with contextlib.suppress(ValueError):
+            log = log.relative_to(Path(self._writer.folder).absolute())
+        return Fault(
+            at=utc_now(),
+            worker=error.worker,
+            device=device.id if device is not None else "",
+            host=device.host if device is not None else header.coordinator or header.host.host,
+            phase=error.phase,
+            round_index=error.round_index,
+            message=str(error),
+            log=str(log) if error.log_path else "",
+        )
+
+    @contextlib.contextmanager
+    def _span(self, name: str) -> Iterator[None]:
+        start_s = time.monotonic() - self._leased_s
+        try:
+            yield
+        finally:
+            self._spans.append(Span(name, start_s, time.monotonic() - self._leased_s - start_s))
+
+
+def _moved_at_start(start: Start, header: Header) -> int:
+    """Payload before the first round: the first model to each participant, and the probes of the links."""
+    models = start.update_bytes * len(header.pool)
+    return models + sum(2 * link.probe_bytes * link.num_probes for link in start.links)
+
+
+def _say_nothing(_text: str) -> None:
+    return None

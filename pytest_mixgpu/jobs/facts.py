@@ -1,0 +1,67 @@
+"""What a worker finds of itself: from the process to `WorkerFacts`. Imports torch only if it is loaded."""
+
+import os
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+
+import msgspec
+
+from pytest_mixgpu.records.environment import host_facts, kernel_environment
+from pytest_mixgpu.records.model import HostFacts, WorkerFacts
+
+
+def utc_now() -> str:
+    """The time of day as this host's clock says, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def worker_facts(
+    worker: str, *, device_id: str | None, spawned_s: float | None, first_step_s: float | None
+) -> WorkerFacts:
+    """Describe the process that calls this."""
+    capability = accelerator = version = None
+    num_threads = 1
+    if "torch" in sys.modules:
+        import torch
+
+        version = str(torch.__version__)
+        accelerator = torch.version.cuda or torch.version.hip
+        capability = torch.backends.cpu.get_cpu_capability()
+        num_threads = torch.get_num_threads()
+    return WorkerFacts(
+        worker=worker,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        device_id=device_id,
+        torch=version,
+        accelerator=accelerator,
+        cpu_capability=capability,
+        num_threads=num_threads,
+        cores=tuple(sorted(os.sched_getaffinity(0))),
+        environment=kernel_environment(os.environ),
+        spawned_s=spawned_s,
+        first_step_s=first_step_s,
+    )
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The moment at which a worker was asked for, as the one who asked knew it."""
+
+    host: str
+    clock_s: float
+    """The monotonic clock there. It counts from the boot of that host, so it says nothing elsewhere."""
+
+    @classmethod
+    def now(cls) -> "Asked":
+        """This moment, here."""
+        return cls(host=socket.gethostname(), clock_s=time.perf_counter())
+
+    def age_s(self) -> float | None:
+        """Seconds since then; None on another host, where nobody can tell."""
+        return time.perf_counter() - self.clock_s if self.host == socket.gethostname() else None
+
+    def other_host_facts(self) -> HostFacts | None:
+        """Facts of this host, if it is not the one that asked and knows them itself."""
+        return None if self.host == socket.gethostname() else host_facts()

@@ -1,0 +1,128 @@
+"""What supervisor and workers say to each other: values on our side, plain JSON on the launcher's. Imports no torch."""
+
+from typing import Literal, TypeVar
+
+import msgspec
+
+from pytest_mixgpu.jobs.facts import Asked
+from pytest_mixgpu.jobs.messages import Scale, Scored
+from pytest_mixgpu.jobs.star import Seen
+from pytest_mixgpu.jobs.training import TrainingTask
+from pytest_mixgpu.launch.protocol import Message
+from pytest_mixgpu.records.model import HostFacts, Link, WorkerFacts
+from pytest_mixgpu.timing.model import ParticipantStamps
+
+
+class _Word(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """A message; `kind` says which."""
+
+
+class WorkerPayload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every worker is started with."""
+
+    name: str
+    asked: Asked
+    training: TrainingTask
+    scale: Scale
+    """The declared evaluator of final weights."""
+    device_id: str | None = None
+    token: str = ""
+    bind: str = ""
+    """Coordinator and first rank: the address to listen on."""
+    hosts: tuple[str, ...] = ()
+    """Host of each participant, for the names of links."""
+    takes_digest: bool = True
+    """Whether this worker digests the data that it opened; one a host is enough."""
+
+
+class Listening(_Word, frozen=True, tag="listening"):
+    """A coordinator, or a first rank, can be reached here."""
+
+    host: str
+    port: int
+
+
+class Connect(_Word, frozen=True, tag="connect"):
+    """Where the others are to connect to."""
+
+    host: str
+    port: int
+
+
+class Opened(_Word, frozen=True, tag="opened"):
+    """A worker is ready for its first round."""
+
+    facts: WorkerFacts
+    host_facts: HostFacts | None = None
+    """Of a host that is not the supervisor's."""
+    data_digest: str = ""
+    data_counts: dict[str, int] = {}
+    num_parameters: int = 0
+    update_bytes: int = 0
+    links: tuple[Link, ...] = ()
+
+
+class RunRound(_Word, frozen=True, tag="round"):
+    """Run a round."""
+
+    index: int
+    steps: tuple[int, ...]
+    """Local steps of each participant."""
+
+
+class StarRound(_Word, frozen=True, tag="star-round"):
+    """What a coordinator saw of a round, with what its participants said of it."""
+
+    started_at: str
+    seen: Seen
+
+
+class OwnRound(_Word, frozen=True, tag="own-round"):
+    """What a participant without a coordinator saw of a round."""
+
+    started_at: str
+    stamps: ParticipantStamps
+    samples: int
+    train_loss: float | None
+
+
+class Score(_Word, frozen=True, tag="score"):
+    """Score the present model."""
+
+    split: Literal["validation", "test"]
+    after_round: int
+
+
+class Scores(_Word, frozen=True, tag="scores"):
+    """What came out."""
+
+    scored: Scored
+    scale: Scale
+
+
+Word = Listening | Connect | Opened | RunRound | StarRound | OwnRound | Score | Scores
+W = TypeVar("W", bound=Word)
+
+
+def to_message(word: Word | WorkerPayload) -> Message:
+    """Turn a word into what a launcher carries."""
+    message: Message = msgspec.to_builtins(word)
+    return message
+
+
+def to_word(message: Message, kind: type[W]) -> W:
+    """Turn a message back.
+
+    Raises:
+        ConnectionError: it is not what was due.
+    """
+    try:
+        return msgspec.convert(message, kind)
+    except msgspec.ValidationError as error:
+        raise ConnectionError(f"expected `{kind.__name__}`, received {message.get('kind')!r}: {error}") from error
+
+
+def any_word(message: Message) -> Word:
+    """Turn a message of any kind back."""
+    word: Word = msgspec.convert(message, Word)
+    return word
