@@ -128,9 +128,10 @@ class _Choice:
         name = term.name
         kinds = families().get(name)
         if kinds is not None:
+            here = any(device.kind in kinds for device in self._devices)
             raise SpecError(
-                f"{self._spec}: {name} is a family, not a kind: its parts are {', '.join(kinds)}. Name one of them; "
-                f"{self._found()}."
+                f"{self._spec}: {name} is a family, not a kind: its parts are {', '.join(kinds)}. "
+                f"{'Name the one that is meant' if here else 'No part of it is here'}; {self._found()}."
             )
         if name in {UNRESOLVED, UNKNOWN}:
             words = " or ".join(f"{word}:N" for word in VENDOR_WORDS)
