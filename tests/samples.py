@@ -20,6 +20,36 @@ from pytest_mixgpu.records.store import RunStore
 from tests.sample_parts import COORDINATOR_HOST, hex_of, make_host, make_pool
 from tests.sample_timeline import MadeRun, Timeline, made_bits
 
+__all__ = [
+    "E1_PLAN",
+    "FIRST_MOMENT",
+    "Doctor",
+    "MadeRun",
+    "as_aborted",
+    "as_failed",
+    "as_record",
+    "e1_digests",
+    "e1_plan",
+    "made_settings",
+    "make_experiment",
+    "make_run",
+    "make_runs",
+    "only",
+    "pool_of",
+    "seal",
+    "stage_of",
+    "tamper",
+    "with_digests",
+    "with_header",
+    "with_outcome",
+    "with_rounds",
+    "with_score",
+    "with_settings",
+    "with_speed",
+    "with_start",
+    "with_workers",
+]  # fmt: skip
+
 E1_PLAN = Path(__file__).parent.parent / "suites" / "e1" / "benchmark.toml"
 FIRST_MOMENT = datetime.fromisoformat("2026-11-29T12:00:00.000+00:00")
 

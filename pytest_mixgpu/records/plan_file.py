@@ -106,13 +106,13 @@ def settings_for(  # noqa: PLR0913 - one argument for each thing that a run is m
 
 def _contradictions(plan: Plan) -> Iterator[str]:
     """Yield what in a plan cannot be meant, one sentence each."""
-    yield from _role_faults(plan.roles, plan.settings, "roles")
     yield from _number_faults(plan.settings, plan.workload, plan.seeds, "")
+    yield from _role_faults(plan.roles, plan.settings, "roles")
     if plan.rehearsal is not None:
         stand_in = plan.rehearsal
         yield from _pool_faults(stand_in.pool, "rehearsal.pool")
-        yield from _role_faults(stand_in.roles, stand_in.settings, "rehearsal.roles")
         yield from _number_faults(stand_in.settings, stand_in.workload, stand_in.seeds, "rehearsal.")
+        yield from _role_faults(stand_in.roles, stand_in.settings, "rehearsal.roles")
     if plan.wait.status not in WAIT_WORDS:
         yield f"wait.status: found {plan.wait.status!r}, expected one of {', '.join(WAIT_WORDS)}"
     if plan.wait.status == "out-of-scope" and not plan.wait.reason:

@@ -1,7 +1,7 @@
 """The run store: from lines, written as they happen, to records read whole. Imports no torch.
 
-A run is registered in the ledger before its record exists and closed there with the record's digest. A run that was
-never closed is aborted, whatever its record says, and counts.
+A run is registered in the ledger before anything of it starts, and closed there with its record's digest. A run that
+was never closed is aborted, whatever its record says, and counts.
 """
 
 import fcntl
@@ -117,13 +117,22 @@ class RunStore:
             RecordError: the header cannot be read back, its id is not a plain name, or its folder is there already.
             LedgerError: the ledger's chain is broken, or the run's id is taken.
         """
-        encode(header)
         folder = self._run_folder(header.run_id)
-        if folder.exists():
-            raise RecordError(f"{folder} is there already, expected a run id that is new")
-        self.ledger.append(entry_for(header, at=header.registered_at))
-        folder.mkdir(parents=True)
-        return RunWriter(folder, header, self.ledger)
+        encode(header)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError as error:
+            raise RecordError(f"{folder} is there already, expected a run id that is new") from error
+        # The record comes first and is locked, so that whoever finds the entry finds a run that is being written.
+        writer = RunWriter(folder, header, self.ledger)
+        try:
+            self.ledger.append(entry_for(header, at=header.registered_at))
+        except BaseException:
+            writer.abandon()
+            (folder / RECORD_NAME).unlink()
+            folder.rmdir()
+            raise
+        return writer
 
     def read(self, run_id: str) -> RunRecord:
         """Read one registered run.
@@ -154,19 +163,34 @@ class RunStore:
         Args:
             suite: only the runs of this plan.
         """
-        entries = self.ledger.read().entries
+        reading = self.ledger.read()
+        while True:
+            runs = self._surveyed(reading.entries, suite)
+            if all(run.closed or run.is_running for run in runs):
+                return runs
+            # A run is let go only after its close is in the ledger: one that seemed open may have closed meanwhile.
+            again = self.ledger.read()
+            if again.count == reading.count:
+                return runs
+            reading = again
+
+    def strays(self) -> tuple[str, ...]:
+        """Return the names of run folders that the ledger does not know and that hold more than a header.
+
+        A header alone is what a session leaves that was killed while it registered: nothing of that run ever started.
+        """
+        runs = self.folder / "runs"
+        known = {entry.run_id for entry in self.ledger.read().entries if entry.event == "register"}
+        unknown = (path for path in runs.iterdir() if path.name not in known) if runs.is_dir() else ()
+        return tuple(sorted(path.name for path in unknown if not _is_header_alone(path)))
+
+    def _surveyed(self, entries: tuple[LedgerEntry, ...], suite: str | None) -> tuple[StoredRun, ...]:
         closed = {entry.run_id: entry for entry in reversed(entries) if entry.event == "close"}
         return tuple(
             self._stored(entry, closed.get(entry.run_id))
             for entry in entries
             if entry.event == "register" and suite in {None, entry.suite}
         )
-
-    def strays(self) -> tuple[str, ...]:
-        """Return the names of run folders that the ledger does not know."""
-        runs = self.folder / "runs"
-        known = {entry.run_id for entry in self.ledger.read().entries if entry.event == "register"}
-        return tuple(sorted(path.name for path in runs.iterdir() if path.name not in known)) if runs.is_dir() else ()
 
     def _run_folder(self, run_id: str) -> Path:
         if not run_id or run_id != Path(run_id).name or run_id.startswith("."):
@@ -226,3 +250,10 @@ def _is_locked(path: Path) -> bool:
         except OSError:
             return False
         return False
+
+
+def _is_header_alone(folder: Path) -> bool:
+    if [path.name for path in folder.iterdir()] not in ([], [RECORD_NAME]):
+        return False
+    record = folder / RECORD_NAME
+    return not record.exists() or record.read_bytes().count(b"\n") <= 1
