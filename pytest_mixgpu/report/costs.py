@@ -1,9 +1,9 @@
-"""From the spans of each run, lease to release, to where time and bytes went. Pricing is the judge's affair."""
+"""From the judge's bill and the spans of each run, lease to release, to rows. Adds nothing up by itself but spans."""
 
 from collections.abc import Sequence
 
 from pytest_mixgpu import units
-from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.marks.cost import Cost, CostItem
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Prices
 from pytest_mixgpu.report.model import Pair, Section, Table
@@ -12,8 +12,8 @@ from pytest_mixgpu.report.sanitise import clean
 _SPANS = ("lease", "setup", "training", "evaluation", "teardown")
 
 
-def cost_section(records: Sequence[RunRecord], plan: Plan | None, verdicts: Sequence[Verdict]) -> Section:
-    """Show what each run held and moved, the prices that apply, and what the cost claim made of them."""
+def cost_section(records: Sequence[RunRecord], plan: Plan | None, cost: Cost | None) -> Section:
+    """Show the bill with and without what was compared with, the prices, and what each run held and moved."""
     is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
     prices = None
     if plan is not None:
@@ -23,10 +23,61 @@ def cost_section(records: Sequence[RunRecord], plan: Plan | None, verdicts: Sequ
     return Section(
         title="Cost",
         lead="From lease to release. An amount that nobody stated is not counted as 0.",
-        pairs=_price_pairs(prices),
-        tables=(Table(head=head, rows=rows, caption="Where the leased time of each run went"),) if rows else (),
-        sentences=tuple(clean(text) for verdict in verdicts if "cost" in verdict.id for text in verdict.details),
+        pairs=(*_result_pairs(cost), *_price_pairs(prices)),
+        tables=(
+            *(() if cost is None else (_bill_table(cost),)),
+            *((Table(head=head, rows=rows, caption="Where the leased time of each run went"),) if rows else ()),
+        ),
     )
+
+
+def _result_pairs(cost: Cost | None) -> tuple[Pair, ...]:
+    if cost is None:
+        return ()
+    currency = clean(cost.currency)
+    return (
+        Pair(name="Results that met the target", text=units.format_count(cost.num_results)),
+        Pair(name="One result, comparisons included", text=units.format_money(cost.per_result_whole, currency)),
+        Pair(name="One result alone", text=units.format_money(cost.per_result_bare, currency)),
+        Pair(name="Kinds without a price", text=clean(", ".join(cost.unpriced_kinds)) or "none"),
+    )
+
+
+def _bill_table(cost: Cost) -> Table:
+    """Put both bills side by side: the same items, over all runs and over the runs under test alone."""
+    currency = clean(cost.currency)
+    bare = {item.name: item for item in cost.bare.items}
+    rows = [
+        (
+            clean(item.name),
+            *(
+                text
+                for one in (item, bare[item.name])
+                for text in (_quantity(one), units.format_money(one.amount, currency))
+            ),
+        )
+        for item in cost.whole.items
+    ]
+    sums = [
+        text
+        for bill in (cost.whole, cost.bare)
+        for text in (_hours(bill.device_hours), units.format_money(bill.amount, currency))
+    ]
+    return Table(
+        head=("item", "all runs", "amount", "fleet and mixed only", "amount"),
+        rows=(*rows, ("sum of what is stated", *sums)),
+        caption="The bill, with and without baseline, reference and controls",
+    )
+
+
+def _quantity(item: CostItem) -> str:
+    if item.quantity is None:
+        return units.NOT_STATED
+    return f"{units.format_number(item.quantity)} {clean(item.unit)}"
+
+
+def _hours(device_hours: float | None) -> str:
+    return units.NOT_STATED if device_hours is None else f"{units.format_number(device_hours)} device-hours"
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:

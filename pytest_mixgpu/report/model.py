@@ -24,6 +24,8 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command: tuple[str, ...] = ()
     titles: dict[str, str] = {}
     """What a mark or claim asks, in words, by its id: the docstring of its test."""
+    tests: dict[str, str] = {}
+    """Which test judged it, by its id: marks and claims of one test are one item of the checklist."""
     order: tuple[str, ...] = ()
     """Ids in the order of the checklist; those left out follow as they came."""
 
@@ -47,7 +49,6 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One mark or claim with its verdict."""
 
     id: str
-    title: str
     is_claim: bool
     word: Word
     status: str
@@ -72,6 +73,17 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pool: str = ""
     run_ids: tuple[str, ...] = ()
     amendments: tuple[str, ...] = ()
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One item of the checklist: a test with everything that it judges."""
+
+    number: int
+    title: str
+    status: str
+    """What pytest counts the test as."""
+    tone: Tone
+    marks: tuple[MarkRow, ...]
 
 
 class PhaseBar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -160,7 +172,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tone: Tone
     banner: tuple[str, ...]
     """Sentences that stand above everything else: rehearsal, tampering, what is preliminary."""
-    marks: tuple[MarkRow, ...]
+    items: tuple[Item, ...]
     phases: tuple[PhaseTable, ...]
     runs: tuple[RunRow, ...]
     conditions: Section
@@ -169,3 +181,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     not_shown: Section
     seals: tuple[Pair, ...]
     """Lock digest, ledger head and count, freeze date: what to compare with a copy kept elsewhere."""
+
+    @property
+    def marks(self) -> tuple[MarkRow, ...]:
+        """Every mark and claim, in the order of the checklist."""
+        return tuple(row for item in self.items for row in item.marks)

@@ -5,6 +5,7 @@ Text from outside is neutralised here, once. Computes no metric and judges nothi
 
 from collections.abc import Sequence
 
+from pytest_mixgpu.marks.cost import Cost
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
@@ -15,11 +16,16 @@ from pytest_mixgpu.report.model import Occasion, Report
 from pytest_mixgpu.report.phases import phase_tables
 from pytest_mixgpu.report.runs import run_rows
 from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.report.verdict_rows import headline_of, in_order, mark_row, seals_of
+from pytest_mixgpu.report.verdict_rows import headline_of, in_order, items_of, seals_of
 
 
 def build_report(
-    verdicts: Sequence[Verdict], records: Sequence[RunRecord], *, occasion: Occasion, plan: Plan | None = None
+    verdicts: Sequence[Verdict],
+    records: Sequence[RunRecord],
+    *,
+    occasion: Occasion,
+    plan: Plan | None = None,
+    cost: Cost | None = None,
 ) -> Report:
     """Lay out everything that a session has to say of one suite.
 
@@ -28,24 +34,25 @@ def build_report(
         records: every registered run of the suite, failed and aborted ones too.
         occasion: what the report says of itself.
         plan: the suite's plan, where it has one.
+        cost: what the judge worked out of the cost, where it did.
     """
     ordered = in_order(verdicts, occasion.order)
     evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
     # Conditions and phases are those of the runs that were judged; without any, those of all runs.
     evidence = [record for record in records if record.id in evidence_ids] or list(records)
-    headline, tone = headline_of(ordered)
+    headline, tone = headline_of(ordered, occasion.tests)
     return Report(
         occasion=_clean_occasion(occasion),
         question=clean(" ".join(plan.question.split())) if plan else "",
         headline=headline,
         tone=tone,
         banner=_banner(ordered, evidence),
-        marks=tuple(mark_row(verdict, occasion.titles) for verdict in ordered),
+        items=items_of(ordered, titles=occasion.titles, tests=occasion.tests),
         phases=phase_tables(evidence),
         runs=run_rows(records, evidence_ids),
         conditions=conditions_section(evidence, plan),
         environment=environment_section(evidence),
-        cost=cost_section(evidence, plan, ordered),
+        cost=cost_section(evidence, plan, cost),
         not_shown=not_shown_section(ordered, evidence, plan),
         seals=seals_of(ordered),
     )
@@ -60,6 +67,7 @@ def _clean_occasion(occasion: Occasion) -> Occasion:
         folder=clean(occasion.folder),
         command=tuple(clean(word) for word in occasion.command),
         titles={clean(id_): clean(title) for id_, title in occasion.titles.items()},
+        tests={clean(id_): clean(test) for id_, test in occasion.tests.items()},
         order=tuple(clean(id_) for id_ in occasion.order),
     )
 

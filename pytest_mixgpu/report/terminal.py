@@ -54,7 +54,7 @@ def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Li
 
 def verdict_text(verdict: Verdict) -> str:
     """Write one verdict in full, as the text with which it fails its test: lines of neutralised text."""
-    row = mark_row(verdict, {})
+    row = mark_row(verdict)
     facts = "  ".join(_facts(row))
     lines = [f"{_label(row)} {row.id}" + (f": {facts}" if facts else ""), row.reason]
     if row.bound_origin:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Comparator, Qualifier, Verdict
-from pytest_mixgpu.report.model import MarkRow, Pair, Tone
+from pytest_mixgpu.report.model import Item, MarkRow, Pair, Tone
 from pytest_mixgpu.report.sanitise import clean
 
 COMPARATORS: Mapping[Comparator, str] = {"at_least": ">=", "at_most": "<=", "within": "within"}
@@ -54,12 +54,11 @@ def interval_of(verdict: Verdict) -> str:
     return f"{low} to {high}{method}"
 
 
-def mark_row(verdict: Verdict, titles: Mapping[str, str]) -> MarkRow:
+def mark_row(verdict: Verdict) -> MarkRow:
     """Lay out one verdict, with every text neutralised."""
     value, bound = value_and_bound(verdict)
     return MarkRow(
         id=clean(verdict.id),
-        title=clean(titles.get(verdict.id, "")),
         is_claim=verdict.is_claim,
         word=verdict.word,
         status=status_of(verdict),
@@ -89,19 +88,53 @@ def in_order(verdicts: Sequence[Verdict], order: Sequence[str]) -> tuple[Verdict
     return tuple(sorted(verdicts, key=lambda verdict: places.get(verdict.id, len(places))))
 
 
-def headline_of(verdicts: Sequence[Verdict]) -> tuple[str, Tone]:
-    """Count the verdicts as pytest does, failures first and by their words."""
+def by_test(verdicts: Sequence[Verdict], tests: Mapping[str, str]) -> list[tuple[Verdict, ...]]:
+    """Put the verdicts of one test together; one whose test is not known stands alone."""
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        key = ("test", tests[verdict.id]) if verdict.id in tests else ("id", verdict.id)
+        groups.setdefault(key, []).append(verdict)
+    return [tuple(group) for group in groups.values()]
+
+
+def status_of_test(verdicts: Sequence[Verdict]) -> str:
+    """Say what a test counts as: one failure fails it, and the strongest qualifier of any names its pass."""
+    found = {status_of(verdict) for verdict in verdicts}
+    return next(status for status in ("failed", *STATUSES.values(), "passed") if status in found)
+
+
+def headline_of(verdicts: Sequence[Verdict], tests: Mapping[str, str]) -> tuple[str, Tone]:
+    """Count the tests as pytest does, failures first and by their words."""
     if not verdicts:
         return "nothing was judged", "bad"
+    statuses = [status_of_test(group) for group in by_test(verdicts, tests)]
     words = [word for word in ("TAMPERED", "VOID", "FAIL", "UNJUDGED") if any(v.word == word for v in verdicts)]
     parts = []
     for status in ("failed", "passed", *STATUSES.values()):
-        count = sum(status_of(verdict) == status for verdict in verdicts)
+        count = statuses.count(status)
         if count:
             parts.append(f"{count} {status}" + (f" ({', '.join(words)})" if status == "failed" else ""))
+    return ", ".join(parts), worst_tone(verdicts)
+
+
+def worst_tone(verdicts: Sequence[Verdict]) -> Tone:
+    """Say how several verdicts are shown together: as the worst of them."""
     tones = {tone_of(verdict) for verdict in verdicts}
-    tone: Tone = "bad" if "bad" in tones else "caution" if "caution" in tones else "good"
-    return ", ".join(parts), tone
+    return "bad" if "bad" in tones else "caution" if "caution" in tones else "good"
+
+
+def items_of(verdicts: Sequence[Verdict], *, titles: Mapping[str, str], tests: Mapping[str, str]) -> tuple[Item, ...]:
+    """Lay out the checklist: one numbered item a test."""
+    return tuple(
+        Item(
+            number=number,
+            title=next((clean(titles[verdict.id]) for verdict in group if titles.get(verdict.id)), ""),
+            status=status_of_test(group),
+            tone=worst_tone(group),
+            marks=tuple(mark_row(verdict) for verdict in group),
+        )
+        for number, group in enumerate(by_test(verdicts, tests), start=1)
+    )
 
 
 def seals_of(verdicts: Sequence[Verdict]) -> tuple[Pair, ...]:

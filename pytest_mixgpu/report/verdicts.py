@@ -45,7 +45,7 @@ def write_verdicts(path: Path, verdicts: Sequence[Verdict], *, occasion: Occasio
         session=occasion.session,
         made_at=occasion.made_at,
         mode=occasion.mode,
-        headline=headline_of(verdicts)[0],
+        headline=headline_of(verdicts, occasion.tests)[0],
         verdicts=tuple(verdicts),
     )
     plain = _without_surrogates(msgspec.to_builtins(content))

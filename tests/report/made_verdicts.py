@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pytest_mixgpu.marks.cost import Cost
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.model import Occasion, Report
@@ -23,6 +24,8 @@ CLAIMS = (
 HOSTILE = "</style><script>alert(1)</script>\x1b[2J\u202egnp.exe\n::error::owned ##vso[task.complete] \ud800 {{ 7*7 }}"
 """What an attacker could name a device or write to a log."""
 
+ORDER = tuple(f"e1-{name}" for name in (*CLAIMS[:6], "speedup"))
+
 OCCASION = Occasion(
     suite="e1",
     session="session-1",
@@ -30,7 +33,8 @@ OCCASION = Occasion(
     folder="reports",
     command=("pytest", "suites/e1"),
     titles={"e1-speedup": "Sixteen devices reach 70 % of ideal", "e1-cost": "The whole cost of one result is stated"},
-    order=("e1-recorded-first", "e1-workload-and-done", "e1-baseline", "e1-placement", "e1-versions", "e1-speedup"),
+    tests={"e1-speedup": "test_fast", "e1-phases": "test_fast", "e1-parity": "test_good", "e1-quality": "test_good"},
+    order=ORDER,
 )
 
 
@@ -77,7 +81,7 @@ def claim(name: str, *, word: str = "PASS", **more: object) -> Verdict:
 
 
 def all_verdicts() -> list[Verdict]:
-    """Make the ten of a rehearsal in which everything went well."""
+    """Make those of the ten tests of a rehearsal in which everything went well."""
     parity = speedup(
         id="e1-parity",
         metric="parity",
@@ -92,7 +96,8 @@ def all_verdicts() -> list[Verdict]:
         reason="the mixed run ends 0.222 points from the mean of its controls",
     )
     verdicts = {name: claim(name) for name in CLAIMS}
-    return list((verdicts | {"phases": speedup(), "quality": parity}).values())
+    numbers = {"phases": speedup(), "quality": parity}
+    return [verdict for name in CLAIMS for verdict in (verdicts[name], numbers.get(name)) if verdict is not None]
 
 
 def records(**more: object) -> list[RunRecord]:
@@ -100,6 +105,6 @@ def records(**more: object) -> list[RunRecord]:
     return [as_record(run) for run in make_runs(**more)]  # type: ignore[arg-type]  # handed through
 
 
-def report_of(verdicts: Sequence[Verdict], runs: Sequence[RunRecord] = ()) -> Report:
+def report_of(verdicts: Sequence[Verdict], runs: Sequence[RunRecord] = (), cost: Cost | None = None) -> Report:
     """Lay out a report of E1."""
-    return build_report(verdicts, runs, occasion=OCCASION, plan=e1_plan())
+    return build_report(verdicts, runs, occasion=OCCASION, plan=e1_plan(), cost=cost)

@@ -3,10 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
+from pytest_mixgpu.marks.cost import Bill, Cost, CostItem
 from pytest_mixgpu.report.conditions import conditions_section, environment_section
 from pytest_mixgpu.report.phases import median_round, phase_table, phase_tables
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
-from tests.report.made_verdicts import all_verdicts, claim, records, report_of, speedup
+from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup
 from tests.samples import (
     as_aborted,
     as_failed,
@@ -42,10 +43,20 @@ def test_the_headline_counts_as_pytest_does() -> None:
     """Failures come first, with their words."""
     verdicts = [*all_verdicts(), claim("x", word="VOID"), claim("y", word="TAMPERED")]
 
-    assert headline_of(verdicts) == ("2 failed (TAMPERED, VOID), 8 passed, 2 rehearsed", "bad")
-    assert headline_of(all_verdicts()) == ("8 passed, 2 rehearsed", "caution")
-    assert headline_of([claim("x")]) == ("1 passed", "good")
-    assert headline_of([]) == ("nothing was judged", "bad")
+    assert headline_of(verdicts, OCCASION.tests) == ("2 failed (TAMPERED, VOID), 8 passed, 2 rehearsed", "bad")
+    assert headline_of(all_verdicts(), OCCASION.tests) == ("8 passed, 2 rehearsed", "caution")
+    assert headline_of([claim("x")], {}) == ("1 passed", "good")
+    assert headline_of([], {}) == ("nothing was judged", "bad")
+
+
+def test_a_test_with_several_marks_is_one_item() -> None:
+    """One failure fails the test; its marks stand together under its title."""
+    report = report_of([claim("phases", word="FAIL"), speedup(), claim("wait")])
+    first, second = report.items
+
+    assert [row.id for row in first.marks] == ["e1-phases", "e1-speedup"]
+    assert (first.status, first.tone, first.title) == ("failed", "bad", "Sixteen devices reach 70 % of ideal")
+    assert (second.number, second.status) == (2, "passed")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +71,7 @@ def test_the_headline_counts_as_pytest_does() -> None:
 )
 def test_value_and_bound_stand_side_by_side(value: float | None, expected: tuple[str, str]) -> None:
     """The bound that is applied is the bound that is printed, and rounding blurs no side."""
-    row = mark_row(speedup(value=value), {})
+    row = mark_row(speedup(value=value))
 
     assert expected == (row.value, row.bound)
 
@@ -68,9 +79,9 @@ def test_value_and_bound_stand_side_by_side(value: float | None, expected: tuple
 def test_one_run_has_no_spread_and_several_have() -> None:
     """A single observation is not given a range of its own."""
     several = speedup(n=3, low=1.8, high=1.9, interval=(1.71, 1.98), interval_method="t, 3 runs")
-    row = mark_row(several, {})
+    row = mark_row(several)
 
-    assert mark_row(speedup(), {}).spread == "none"
+    assert mark_row(speedup()).spread == "none"
     assert (row.spread, row.interval) == ("1.80 to 1.90", "1.71 to 1.98 (t, 3 runs)")
 
 
@@ -167,6 +178,30 @@ def test_prices_that_are_missing_are_not_nought() -> None:
 
     assert {pair.text for pair in real.cost.pairs if "hour" in pair.name} == {"not stated"}
     assert ("cpu, an hour", "0.0400 USD") in {(pair.name, pair.text) for pair in rehearsal.cost.pairs}
+
+
+def test_the_bill_is_shown_with_and_without_what_was_compared_with() -> None:
+    """An item that nobody stated is said to be so, and a sum names what it is of."""
+    items = (
+        CostItem(name="training", quantity=0.02, unit="device-hours", amount=0.0008),
+        CostItem(name="people", quantity=None, unit="person-hours", amount=None),
+    )
+    bill = Bill(items=items, device_hours=0.02)
+    cost = Cost(
+        currency="USD",
+        priced_at="2026-11-29",
+        source="a list",
+        num_results=2,
+        whole=bill,
+        bare=bill,
+        unpriced_kinds=(),
+    )
+    section = report_of([claim("cost")], cost=cost).cost
+    table = section.tables[0]
+
+    assert table.rows[1] == ("people", "not stated", "not stated", "not stated", "not stated")
+    assert table.rows[2][:3] == ("sum of what is stated", "0.0200 device-hours", "0.000800 USD")
+    assert ("One result alone", "0.000400 USD") in {(pair.name, pair.text) for pair in section.pairs}
 
 
 def test_the_banner_says_what_must_not_be_overlooked() -> None:

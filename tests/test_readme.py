@@ -1,0 +1,157 @@
+"""The README tells the truth: its commands parse, its tables name what exists, and its own suite runs."""
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from pytest_mixgpu.marks.model import Note, Qualifier, Word
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCK = re.compile(
+    r"^<!-- block: (?P<name>[a-z-]+) -->\n```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+BLOCKS = {found["name"]: found["text"] for found in BLOCK.finditer(README)}
+OUR_FLAG = re.compile(r"(?<![\w-])--(?:gpus|emulate|mixgpu-[a-z-]+|passmark-[a-z-]+)")
+
+# torch is looked for, not imported: pytester forgets what a test imports, and torch does not bear a second import.
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="the example of the README times torch")
+
+
+def commands(*names: str) -> Iterator[list[str]]:
+    """Split the commands of these blocks into words."""
+    for name in names:
+        for line in BLOCKS[name].splitlines():
+            for part in re.split(r"\s+&&\s+", line):
+                yield shlex.split(part)
+
+
+def section(title: str) -> str:
+    """Return the text under one heading."""
+    return README.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def first_cells(text: str) -> set[str]:
+    """Name what the first column of the tables in a text lists."""
+    rows = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_block_has_a_name() -> None:
+    """A block that no test knows is a block that nobody checks."""
+    assert README.count("\n```") == 2 * len(BLOCKS)
+    assert set(BLOCKS) == {"set-up", "main", "tests", "own-suite-file", "own-suite-commands", "devices", "fleet"}
+
+
+@pytest.mark.parametrize("name", ["set-up", "main", "tests"])
+def test_a_stranger_can_type_every_line(name: str) -> None:
+    """One command a line, none of which needs more than Python and a shell."""
+    assert {words[0] for words in commands(name)} <= {"python", ".", "pip", "pytest"}
+    assert [line for line in BLOCKS[name].splitlines() if line.endswith("\\") or not line.strip()] == []
+
+
+def test_extras_that_are_installed_exist() -> None:
+    """`pip` only warns of an extra that does not exist."""
+    wanted = {extra for text in re.findall(r"\.\[([\w,-]+)\]", README) for extra in text.split(",")}
+    declared = set(re.findall(r"^([\w-]+) = \[\"", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE))
+
+    assert wanted <= declared
+
+
+@pytest.mark.parametrize(
+    "words",
+    [words for words in commands("main", "devices", "fleet", "own-suite-commands") if words[0] == "pytest"],
+    ids=" ".join,
+)
+def test_a_command_uses_real_flags(pytester: pytest.Pytester, words: list[str]) -> None:
+    """Pytest with the plugin takes every flag with its value."""
+    pytester.parseconfig(*words[1:])
+
+
+@pytest.mark.parametrize("flag", sorted(set(OUR_FLAG.findall(README))))
+def test_a_flag_that_is_named_exists(pytester: pytest.Pytester, flag: str) -> None:
+    """Prose and tables promise no flag that is not there."""
+    values = {"--mixgpu-launcher": "local", "--mixgpu-split": "equal"}
+    switches = {"--mixgpu-devices", "--mixgpu-official", "--passmark-freeze"}
+    pytester.parseconfig(flag if flag in switches else f"{flag}={values.get(flag, '1')}")
+
+
+def test_every_flag_is_explained(pytester: pytest.Pytester) -> None:
+    """What the plugin offers stands in the README."""
+    shown = pytester.runpytest_subprocess("--help").stdout.str()
+
+    assert set(OUR_FLAG.findall(shown)) == set(OUR_FLAG.findall(README))
+
+
+def test_every_word_of_a_verdict_is_explained() -> None:
+    """Verdict words, qualifiers and notes stand in the tables, and no others."""
+    found = first_cells(section("Reading a verdict"))
+
+    assert found == {*get_args(Word), *get_args(Qualifier), *get_args(Note)}
+
+
+def test_recipes_that_are_named_exist() -> None:
+    """A workload is named by its recipe."""
+    shipped = {path.stem for path in (ROOT / "pytest_mixgpu/jobs/workloads/recipes").glob("*.toml")}
+    row = next(line for line in README.splitlines() if "`--mixgpu-workload=NAME`" in line)
+
+    assert shipped == set(re.findall(r"`([\w-]+)`", row.split("|")[2]))
+
+
+def test_paths_that_are_named_exist() -> None:
+    """What a reader is sent to is there."""
+    named = [*re.findall(r"`((?:suites|tests|benchmarks|\.ci)/[\w./-]+)`", README), "benchmarks/startup.py"]
+
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def git(folder: Path, *words: str) -> None:
+    """Run git as somebody, wherever the test runs."""
+    identity = ["-c", "user.name=A Reader", "-c", "user.email=reader@localhost", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
+
+
+@needs_torch
+def test_the_suite_of_your_own_runs(pytester: pytest.Pytester) -> None:
+    """Typed as it stands, in a new repository: frozen, committed, measured and passed."""
+    source = BLOCKS["own-suite-file"]
+    name = source.splitlines()[0].removeprefix("# ")
+    (pytester.path / name).write_text(source)
+    # An ini file of its own keeps the settings of this project out.
+    (pytester.path / "pytest.ini").write_text("[pytest]\n")
+    (pytester.path / ".gitignore").write_text("reports/\n__pycache__/\n.pytest_cache/\n")
+    git(pytester.path, "init", "--quiet")
+    results = []
+    for words in commands("own-suite-commands"):
+        if words[0] == "pytest":
+            results.append(pytester.run(sys.executable, "-m", *words, "-p", "no:cacheprovider"))
+        else:
+            git(pytester.path, *words[1:])
+    frozen, measured = results
+
+    assert frozen.ret == 0, frozen.stdout.str() + frozen.stderr.str()
+    assert "product-time" in (pytester.path / "passmarks.lock").read_text()
+    assert measured.ret == 0, measured.stdout.str() + measured.stderr.str()
+    measured.assert_outcomes(passed=1)
+    measured.stdout.fnmatch_lines(["*PASS*product-time*<= 2 s*"])
+
+
+@needs_torch
+def test_a_bound_that_was_moved_is_tampering(pytester: pytest.Pytester) -> None:
+    """As the README says of a bound that is changed in the test after it was frozen."""
+    source = BLOCKS["own-suite-file"]
+    (pytester.path / "pytest.ini").write_text("[pytest]\n")
+    (pytester.path / "test_product.py").write_text(source)
+    pytester.run(sys.executable, "-m", "pytest", "--passmark-freeze", "-p", "no:cacheprovider")
+    (pytester.path / "test_product.py").write_text(source.replace("at_most=2.0", "at_most=20.0"))
+    measured = pytester.run(sys.executable, "-m", "pytest", "--gpus=cpu:1", "-p", "no:cacheprovider")
+
+    measured.assert_outcomes(failed=1)
+    measured.stdout.fnmatch_lines(["*TAMPERED*product-time*"])
