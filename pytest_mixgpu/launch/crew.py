@@ -23,6 +23,8 @@ from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Failure, Sight, find_
 _TICK_S = 0.2
 _SETTLE_S = 0.5
 """How long other workers' ends are waited for after the first sign of trouble, so that the first cause is seen."""
+_CLOSE_LOOK_S = 1.5
+"""Age of a sign of life from which the kernel is asked for the state of the process."""
 _KILL_S = 5.0
 """How long an end by SIGKILL may take."""
 
@@ -43,6 +45,9 @@ class Member:
         self.decoder = Decoder()
         self.outgoing = bytearray(encode("task", {"entry": task.entry, "payload": task.payload}))
         self.open = True
+        """Whether more may be heard of it."""
+        self.deaf = False
+        """Whether nothing can be said to it any more."""
         self.greeted = self.returned = False
         self.failure: Failure | None = None
 
@@ -85,21 +90,24 @@ class Member:
                 return
             except (BrokenPipeError, ConnectionResetError):
                 self.outgoing.clear()
+                self.deaf = True
                 return
             del self.outgoing[:sent]
 
-    def sight(self, *, now_s: float, awake_s: float, asked_s: float) -> Sight:
+    def sight(self, *, now_s: float, awake_s: float, asked_s: float, look_closely: bool) -> Sight:
         """What is seen of it now; ages count from `awake_s` at the earliest."""
         status = self.board.read()
         end = self.zygote.exits.get(self.number)
+        beat_age_s = now_s - max(self.board.beat_s or now_s, awake_s)
+        look_closely = look_closely or beat_age_s > _CLOSE_LOOK_S
         return Sight(
             name=self.task.name,
             status=status,
             greeted=self.greeted,
-            beat_age_s=now_s - max(self.board.beat_s or now_s, awake_s),
+            beat_age_s=beat_age_s,
             asked_age_s=now_s - asked_s,
             progress_age_s=now_s - max(status.since_s if status is not None else asked_s, awake_s),
-            process_state=_process_state(self.zygote.pids.get(self.number)),
+            process_state=_process_state(self.zygote.pids.get(self.number)) if look_closely else "",
             exit_code=end.code if end is not None else None,
             exit_signal=end.signal if end is not None else None,
             lost_zygote=self.zygote.failure if end is None else "",
@@ -124,6 +132,8 @@ class LocalCrew:
         self._selector = selectors.DefaultSelector()
         self._zygotes: set[Zygote] = set()
         self._last_tick_s = self._awake_s = asked_s
+        self._last_look_s = asked_s
+        self._num_oom_kills = _count_oom_kills()
         self._stopped = False
 
     def add(self, task: Task, zygote: Zygote, request: Fork) -> None:
@@ -155,11 +165,15 @@ class LocalCrew:
             RunFailedError: a worker failed while the message was on its way, or this one has ended.
         """
         member = self._members[worker]
-        if self._stopped or member.returned or not member.open:
-            self._watch()
+        if self._stopped or member.returned or member.deaf or not member.open:
+            deadline_s = time.monotonic() + _SETTLE_S
+            while not (self._stopped or member.returned) and time.monotonic() < deadline_s:
+                self._watch()  # it knows the reason, or will in a moment
             raise self._error(Cause(worker=worker, reason="has ended and cannot be spoken to", rank=CERTAIN))
         member.outgoing += encode("message", message)
         member.write()
+        if time.monotonic() - self._last_look_s > _TICK_S:
+            self._watch(wait_s=0.0)  # who only speaks must hear of a failure too
         while member.outgoing:
             self._watch()
 
@@ -182,11 +196,13 @@ class LocalCrew:
                 raise self._error(Cause(worker=last, reason="returned, as all did; no more will be said", rank=CERTAIN))
         return self._received.popleft()
 
-    def _watch(self) -> None:
+    def _watch(self, *, wait_s: float = _TICK_S) -> None:
         """Move bytes for one tick and raise when a worker is at fault."""
-        self._pump(_TICK_S)
-        if self._trouble() is None:
-            return
+        self._pump(wait_s)
+        now_s = time.monotonic()
+        if self._received and now_s - self._last_look_s < _TICK_S:
+            return  # looking at everybody at every word would cost a measured round
+        self._last_look_s = now_s
         # The cause may show a moment after its consequence, and the last word of a worker after its end.
         settled_s = time.monotonic() + _SETTLE_S
         while (cause := self._trouble()) is not None:
@@ -214,8 +230,10 @@ class LocalCrew:
 
     def _sights(self) -> list[Sight]:
         now_s = time.monotonic()
+        look_closely = any(member.failure is not None for member in self._members.values())
         return [
-            member.sight(now_s=now_s, awake_s=self._awake_s, asked_s=self._asked_s) for member in self._members.values()
+            member.sight(now_s=now_s, awake_s=self._awake_s, asked_s=self._asked_s, look_closely=look_closely)
+            for member in self._members.values()
         ]
 
     def _trouble(self) -> Cause | None:
@@ -228,13 +246,18 @@ class LocalCrew:
         host = device.host if device is not None else socket.gethostname()
         phase = status.phase if status is not None else "start"
         at_round = f" of round {status.round_index}" if status is not None and status.round_index is not None else ""
-        if member.greeted and not member.ended and not member.returned:
+        if member.greeted and not member.returned and self._may_yet_end(member):
             self._ask_for_stacks(member)
+        num_oom_kills = _count_oom_kills() - self._num_oom_kills
+        memory = f" (the kernel killed {num_oom_kills} process(es) for lack of memory)" if num_oom_kills else ""
         return RunFailedError(
-            f"{cause.worker}{where} (host {host}) {cause.reason}; in phase {phase}{at_round}; log: {member.log_path}",
+            f"{cause.worker}{where} (host {host}) {cause.reason}{memory}; in phase {phase}{at_round};"
+            f" log: {member.log_path}",
             worker=cause.worker,
             log_tail=read_tail(member.log_path, start_bytes=member.log_start_bytes),
             log_path=str(member.log_path),
+            phase=phase,
+            round_index=status.round_index if status is not None else None,
         )
 
     def _ask_for_stacks(self, member: Member) -> None:
@@ -258,7 +281,6 @@ class LocalCrew:
             self._end_at_once()
             for member in self._members.values():
                 member.line.close()
-                member.board.close()
             self._selector.close()
 
     def _end_gently(self) -> None:
@@ -305,3 +327,12 @@ def _process_state(pid: int | None) -> str:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def _count_oom_kills() -> int:
+    """How often the kernel killed a process of this machine for lack of memory since it started."""
+    for line in Path("/proc/vmstat").read_text().splitlines():
+        name, _, count = line.partition(" ")
+        if name == "oom_kill":
+            return int(count)
+    return 0

@@ -13,7 +13,7 @@ from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.launch.crew import LocalCrew
 from pytest_mixgpu.launch.nursery import LATE_VARIABLES, Environment, Zygote, import_path, kernel_environment
 from pytest_mixgpu.launch.protocol import Limits, Task
-from pytest_mixgpu.launch.requests import Fork
+from pytest_mixgpu.launch.requests import Fork, Preloaded
 
 DEFAULT_PRELOAD = ("torch", "timm.models.vision_transformer")
 
@@ -53,8 +53,8 @@ class LocalLauncher:
             raise ValueError(f"workers need different names, found {[task.name for task in tasks]}")
         log_dir.mkdir(parents=True, exist_ok=True)
         asked_s = time.monotonic()
-        zygotes = [self._zygote(_variables(task)) for task in tasks]
-        self._await_preload(tasks, zygotes, deadline_s=asked_s + limits.start_s)
+        self.warm(_variables(task).items() for task in tasks)
+        zygotes = [self._await_preload(task, deadline_s=asked_s + limits.start_s) for task in tasks]
         crew = LocalCrew(limits=limits, asked_s=asked_s)
         try:
             for task, zygote in zip(tasks, zygotes, strict=True):
@@ -93,27 +93,30 @@ class LocalLauncher:
             zygote = self._zygotes[key] = Zygote(key, self._preload)
         return zygote
 
-    def _await_preload(self, tasks: Sequence[Task], zygotes: Sequence[Zygote], *, deadline_s: float) -> None:
-        for task, zygote in zip(tasks, zygotes, strict=True):
-            while zygote.preloaded is None:
-                zygote.pump()
-                if zygote.failure:
-                    raise RunFailedError(
-                        f"{task.name} did not start: {zygote.failure}", worker=task.name, log_tail=zygote.log_tail()
-                    )
-                if time.monotonic() > deadline_s:
-                    raise RunFailedError(
-                        f"{task.name} did not start: {', '.join(self._preload)} was not imported in time"
-                        " (Limits.start_s)",
-                        worker=task.name,
-                        log_tail=zygote.log_tail(),
-                    )
-                if zygote.preloaded is None:
-                    time.sleep(0.005)
+    def _await_preload(self, task: Task, *, deadline_s: float) -> Zygote:
+        zygote = self._zygote(_variables(task))
+        while zygote.preloaded is None:
+            zygote.pump()
+            if zygote.preload_unsafe:
+                # Slower: every worker then imports for itself.
+                self._preload = ()
+                zygote = self._zygote(_variables(task))
+            elif zygote.failure:
+                raise _not_started(task, zygote.failure, zygote)
+            elif time.monotonic() > deadline_s:
+                wish = ", ".join(self._preload) or "an empty interpreter"
+                raise _not_started(task, f"{wish} was not there in time (Limits.start_s)", zygote)
+            elif zygote.preloaded is None:
+                zygote.wait(0.05)
+        return zygote
 
     def zygote_pids(self) -> tuple[int, ...]:
         """Process ids of the preloaded parents."""
         return tuple(zygote.pid for zygote in self._zygotes.values())
+
+    def preloads(self) -> tuple[Preloaded, ...]:
+        """What the preloaded parents said of themselves, as far as they are ready."""
+        return tuple(zygote.preloaded for zygote in self._zygotes.values() if zygote.preloaded is not None)
 
     def close(self) -> None:
         """End the preloaded parent processes and whatever they started."""
@@ -129,3 +132,7 @@ class LocalLauncher:
 
 def _variables(task: Task) -> dict[str, str]:
     return dict(task.environment) | (dict(task.device.environment) if task.device is not None else {})
+
+
+def _not_started(task: Task, reason: str, zygote: Zygote) -> RunFailedError:
+    return RunFailedError(f"{task.name} did not start: {reason}", worker=task.name, log_tail=zygote.log_tail())

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -96,6 +97,8 @@ class Zygote:
         self.exits: dict[int, Exited] = {}
         self.failure = ""
         """Why it can no longer be used; empty while it can."""
+        self.preload_unsafe = False
+        """Whether the preload started threads, so that nothing may be forked after it."""
         self._num_sweeps = 0
 
     @property
@@ -106,6 +109,12 @@ class Zygote:
     def fileno(self) -> int:
         """The line to wait on."""
         return self._control.fileno()
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when it has something to say, or after this time."""
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.poll(timeout_s * 1000)
 
     def pump(self) -> None:
         """Take in what it said, without waiting."""
@@ -125,7 +134,7 @@ class Zygote:
         if isinstance(answer, Preloaded):
             self.preloaded = answer
         elif isinstance(answer, Broken):
-            self.failure = answer.reason
+            self.failure, self.preload_unsafe = answer.reason, answer.threads_started
         elif isinstance(answer, Forked):
             self.pids[answer.number] = answer.pid
         elif isinstance(answer, Exited):
@@ -150,6 +159,8 @@ class Zygote:
 
     def ask(self, request: Request, fds: Sequence[int] = ()) -> None:
         """Send a request; a zygote that is gone is found out by the next `pump`."""
+        if self.failure:
+            return
         packet = msgspec.json.encode(request)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.settimeout(None)
@@ -179,7 +190,7 @@ class Zygote:
         self.ask(Sweep())
         deadline_s = time.monotonic() + timeout_s
         while self._num_sweeps == before and not self.failure and time.monotonic() < deadline_s:
-            time.sleep(0.002)
+            self.wait(0.05)
             self.pump()
 
     def kill(self) -> None:
@@ -188,6 +199,7 @@ class Zygote:
 
     def close(self) -> None:
         """End it and all that it started."""
+        self.failure = self.failure or f"the parent process of the workers (pid {self.pid}) was told to end"
         self._control.close()
         try:
             self._process.wait(timeout=10.0)
@@ -195,7 +207,6 @@ class Zygote:
             self._process.kill()
             self._process.wait()
         self._log.close()
-        self.failure = self.failure or "it was closed"
 
 
 def read_tail(path: Path, *, start_bytes: int = 0, num_lines: int = 30) -> str:

@@ -59,6 +59,8 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True, tag="broken"):
     """The zygote cannot be used."""
 
     reason: str
+    threads_started: bool = False
+    """Whether the preload is to blame, so that a zygote without one would do."""
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True, tag="forked"):

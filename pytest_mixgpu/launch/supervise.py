@@ -105,14 +105,14 @@ def _own_cause(sight: Sight, limits: Limits) -> Cause | None:
 
 def _end_of(sight: Sight) -> tuple[int, str] | None:
     """Rank and reason of an end that was not the entry's own."""
+    if sight.returned:
+        return None
     if sight.exit_signal is not None:
         fatal = sight.exit_signal in _FATAL_SIGNALS
         return CERTAIN if fatal else _OTHER_SIGNAL, f"was killed by {_signal_name(sight.exit_signal)}"
     if sight.failure is not None:
         rank = _LOST_PEER if sight.failure.lost_peer else _RAISED
         return rank, f"raised {sight.failure.type}: {sight.failure.text}"
-    if sight.returned:
-        return None
     if sight.lost_zygote:
         return CERTAIN, f"died: {sight.lost_zygote}"
     if sight.exit_code is not None:
@@ -136,8 +136,11 @@ def _silence_of(sight: Sight, limits: Limits) -> tuple[int, str] | None:
 def _follow_peer(cause: Cause, sights: Sequence[Sight]) -> Cause:
     """A worker that lost a peer is no cause while the peer lives and does not answer."""
     raiser = next(sight for sight in sights if sight.name == cause.worker)
-    peer = next((s for s in sights if raiser.failure is not None and s.name == raiser.failure.peer), None)
-    if peer is None or peer.returned or peer.ended:
+    named = raiser.failure.peer if raiser.failure is not None else ""
+    # Where the transport named nobody, a stopped process explains it; any other live worker would be a guess.
+    peers = [s for s in sights if s.name == named or (not named and s.process_state == "T")]
+    peer = next((s for s in peers if s is not raiser and not s.returned and not s.ended), None)
+    if peer is None:
         return cause
     state = ": its process is stopped (SIGSTOP)" if peer.process_state == "T" else ""
     reason = f"did not answer {cause.worker}, and made no progress for {peer.progress_age_s:.1f} s{state}"

@@ -32,10 +32,12 @@ EXIT_OF_FAILURE = 70
 _LOST_PEER_WORDS = (
     "connection closed by peer",
     "connection reset",
-    "broken pipe",
     "connection refused",
+    "broken pipe",
     "remote process exited",
+    "timed out",
 )
+"""What gloo and NCCL say in a RuntimeError when another process is gone or silent."""
 
 
 class WorkerChannel:
@@ -163,7 +165,7 @@ def _run_entry(channel: WorkerChannel) -> int:
 def describe_failure(error: BaseException, *, at_s: float) -> Message:
     """Say what was raised, and whether it looks like the consequence of another worker's end."""
     text = str(error)
-    lost = isinstance(error, ConnectionError | EOFError) or (
+    lost = isinstance(error, ConnectionError | EOFError | TimeoutError) or (
         isinstance(error, RuntimeError) and any(words in text.lower() for words in _LOST_PEER_WORDS)
     )
     return {

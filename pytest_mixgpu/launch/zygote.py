@@ -78,7 +78,7 @@ class _Zygote:
                 return False
             if (num_threads := count_threads()) > 1:
                 reason = f"preloading {name} started {num_threads - 1} threads, after which a fork is not safe"
-                self._answer(Broken(reason=f"{reason}; take it out of the preload"))
+                self._answer(Broken(reason=reason, threads_started=True))
                 return False
         gc.collect()
         gc.freeze()  # what is loaded stays shared between the workers

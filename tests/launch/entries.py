@@ -106,11 +106,14 @@ def tell_numerics(channel: Channel, payload: Message) -> None:
     """Say with which kernels torch computes here."""
     import torch
 
+    unused = torch.Generator().manual_seed(torch.initial_seed()).get_state()
+    fresh = unused.numpy().tobytes() == torch.get_rng_state().numpy().tobytes()
     channel.send(
         {
             "kind": "numerics",
             "capability": torch.backends.cpu.get_cpu_capability(),
             "num_threads": torch.get_num_threads(),
+            "random_state_fresh": fresh,
             "sum": float(torch.ones(8, 8).matmul(torch.ones(8, 8)).sum()),
         }
     )
