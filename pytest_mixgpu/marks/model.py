@@ -36,6 +36,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A checklist item without a number."""
 
     id: str
+    checks: tuple[str, ...] = ()
+    """Names from the registry of checks, in the order in which they are made."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

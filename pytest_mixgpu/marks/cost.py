@@ -1,0 +1,203 @@
+"""What a completed result cost: from evidence to items, sums and a quotient. Unknown is not stated, and never 0."""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.timings import reached_target
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.timing.phases import phase_totals
+
+HOUR_S = 3600.0
+GIGABYTE = 1e9
+ITEMS = (
+    "setup",
+    "training",
+    "idle",
+    "evaluation",
+    "teardown",
+    "failures and reruns",
+    "data moved",
+    "coordinator",
+    "other hosts",
+    "storage",
+    "people",
+)
+
+
+class CostItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One item of the bill."""
+
+    name: str
+    quantity: float | None
+    """None is not stated."""
+    unit: str
+    amount: float | None
+    """In the plan's currency; None is not stated, and is in no sum."""
+
+
+class Bill(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The items of some of the runs, and their sum."""
+
+    items: tuple[CostItem, ...]
+    device_hours: float | None
+    """From lease to release, over all devices; None where a run's lease is not known."""
+
+    @property
+    def amount(self) -> float | None:
+        """The sum of what is stated; None where the price of a device is missing, without which it is no cost."""
+        own = [item for item in self.items if item.unit == "device-hours"]
+        if any(item.amount is None for item in own):
+            return None
+        return math.fsum(item.amount for item in self.items if item.amount is not None)
+
+    @property
+    def not_stated(self) -> tuple[str, ...]:
+        """Names of the items that are in no sum."""
+        return tuple(item.name for item in self.items if item.amount is None)
+
+
+class Cost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The cost of one completed result, with and without what it was compared with."""
+
+    currency: str
+    priced_at: str
+    source: str
+    num_results: int
+    """Runs of fleet and mixed pool that met the target."""
+    whole: Bill
+    """All runs: baseline, reference and controls too."""
+    bare: Bill
+    """Fleet and mixed runs only, with their failures and reruns."""
+    unpriced_kinds: tuple[str, ...]
+
+    @property
+    def per_result_whole(self) -> float | None:
+        """With baseline, reference and controls; None is not stated, or no run met the target."""
+        return _per(self.whole.amount, self.num_results)
+
+    @property
+    def per_result_bare(self) -> float | None:
+        """Without them."""
+        return _per(self.bare.amount, self.num_results)
+
+
+def cost_of(evidence: Evidence) -> Cost:
+    """Add up what all attempts of the experiment cost."""
+    prices = evidence.prices
+    counted = {run.id for run in evidence.completed}
+    results = [
+        run
+        for run in evidence.completed
+        if run.header.role in {"fleet", "mixed"}
+        and evidence.workload is not None
+        and reached_target(run, evidence.workload.target)
+    ]
+    own = [run for run in evidence.attempts if run.header.role in {"fleet", "mixed"}]
+    kinds = {device.kind for run in evidence.attempts for device in run.devices}
+    priced = {} if prices is None else prices.device_hour
+    return Cost(
+        currency="" if prices is None else prices.currency,
+        priced_at="" if prices is None else prices.date,
+        source="" if prices is None else prices.source,
+        num_results=len(results),
+        whole=_bill(evidence, evidence.attempts, counted),
+        bare=_bill(evidence, own, counted),
+        unpriced_kinds=tuple(sorted(kinds - set(priced))),
+    )
+
+
+def _bill(evidence: Evidence, runs: Sequence[RunRecord], counted: set[str]) -> Bill:
+    prices = evidence.prices
+    done = [run for run in runs if run.id in counted]
+    vain = [run for run in runs if run.id not in counted]
+    parts = {"setup": ("lease", "setup"), "evaluation": ("evaluation",), "teardown": ("teardown",)}
+    items = [_devices(evidence, name, [(run, _span_s(run, *spans)) for run in done]) for name, spans in parts.items()]
+    items.insert(1, _devices(evidence, "training", [(run, _training_s(run)) for run in done]))
+    items.insert(2, _devices(evidence, "idle", [(run, _idle_s(run)) for run in done]))
+    items.append(_devices(evidence, "failures and reruns", [(run, _leased_s(run)) for run in vain]))
+    moved = math.fsum(run.outcome.moved_bytes for run in runs if run.outcome is not None) / GIGABYTE
+    items.append(_priced("data moved", moved, "GB", None if prices is None else prices.moved_gigabyte))
+    with_coordinator = [run for run in runs if run.header.coordinator]
+    hours = _hours([_leased_s(run) for run in with_coordinator])
+    items.append(_priced("coordinator", hours, "host-hours", None if prices is None else prices.coordinator_hour))
+    items.append(
+        _priced("other hosts", _other_host_hours(runs), "host-hours", None if prices is None else prices.host_hour)
+    )
+    items.append(_priced("storage", None, "GB-months", None if prices is None else prices.storage_gigabyte_month))
+    minutes = [None if run.outcome is None else run.outcome.people_minutes for run in runs]
+    people = None if not minutes or None in minutes else math.fsum(m for m in minutes if m is not None) / 60
+    items.append(_priced("people", people, "person-hours", None if prices is None else prices.person_hour))
+    leased = [None if (seconds := _leased_s(run)) is None else seconds * len(run.devices) for run in runs]
+    return Bill(items=tuple(items), device_hours=_hours(leased))
+
+
+def _devices(evidence: Evidence, name: str, spent: Sequence[tuple[RunRecord, float | None]]) -> CostItem:
+    """Price seconds of a run's devices, each kind at its own rate. `spent` holds the mean seconds of a device."""
+    rates = {} if evidence.prices is None else evidence.prices.device_hour
+    seconds = [None if each is None else each * len(run.devices) for run, each in spent]
+    amounts = [
+        None if each is None or device.kind not in rates else each / HOUR_S * rates[device.kind]
+        for run, each in spent
+        for device in run.devices
+    ]
+    known = [amount for amount in amounts if amount is not None]
+    return CostItem(
+        name=name,
+        quantity=_hours(seconds),
+        unit="device-hours",
+        amount=math.fsum(known) if len(known) == len(amounts) else None,
+    )
+
+
+def _priced(name: str, quantity: float | None, unit: str, price: float | None) -> CostItem:
+    amount = None if quantity is None or price is None else quantity * price
+    return CostItem(name=name, quantity=quantity, unit=unit, amount=amount)
+
+
+def _span_s(run: RunRecord, *names: str) -> float | None:
+    if run.outcome is None:
+        return None
+    return math.fsum(span.duration_s for span in run.outcome.spans if span.name in names)
+
+
+def _idle_s(run: RunRecord) -> float:
+    """Mean time of a device in which it waited: for slower ones, for the coordinator, or for its turn in a baseline."""
+    busy_s = math.fsum(
+        line.round_s - totals["wait"] - totals["queue"]
+        for line in run.rounds
+        for totals in (phase_totals(segments) for segments in line.segments)
+    )
+    all_s = math.fsum(line.round_s for line in run.rounds) * len(run.devices)
+    return max(0.0, (all_s - busy_s) / len(run.devices))
+
+
+def _training_s(run: RunRecord) -> float | None:
+    """Mean time of a device in training that was not idle."""
+    whole_s = _span_s(run, "training")
+    return None if whole_s is None else max(0.0, whole_s - _idle_s(run))
+
+
+def _leased_s(run: RunRecord) -> float | None:
+    return None if run.outcome is None else run.outcome.leased_s
+
+
+def _other_host_hours(runs: Sequence[RunRecord]) -> float | None:
+    """Hours of hosts on which neither a participant nor the coordinator ran; None where it is not known."""
+    hours: list[float | None] = []
+    for run in runs:
+        places = {device.host for device in run.devices} | {run.header.coordinator}
+        others = {run.header.host.host} - places
+        hours += [_leased_s(run)] * len(others)
+    return _hours(hours)
+
+
+def _hours(seconds: Sequence[float | None]) -> float | None:
+    known = [each for each in seconds if each is not None]
+    return math.fsum(known) / HOUR_S if len(known) == len(seconds) else None
+
+
+def _per(amount: float | None, count: int) -> float | None:
+    return None if amount is None or count == 0 else amount / count

@@ -1,0 +1,194 @@
+"""Which runs are one experiment: from records and the conditions in force to those that count and those that do not."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pytest_mixgpu.devices.spec import PoolSpec
+from pytest_mixgpu.marks.lock import Lock, lock_digest
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.plan import Plan, RolePlan, RunSettings, Seeds
+
+DECISIVE_LEGS = ("", "before", "after", "with-exchange")
+"""Other legs, such as a measurement of solo speed before shares are cut, serve a run and are none of the experiment."""
+
+
+class Superseded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run that does not count, and why."""
+
+    run_id: str
+    field: str
+    """`lock`, `code`, `settings.batch_size`, `pool`, `repeat`."""
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} does not count: {self.field} is {self.found}, expected {self.expected}"
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs must agree in to be joined. An empty value accepts what is there."""
+
+    plan: str
+    lock: str
+    code: str
+    evaluator: str
+    data: str
+
+
+class Joined(msgspec.Struct, frozen=True, kw_only=True):
+    """Records sorted out."""
+
+    runs: tuple[RunRecord, ...]
+    superseded: tuple[Superseded, ...]
+    departures: tuple[str, ...]
+
+
+def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, code_digest: str) -> Conditions:
+    """Work out the conditions that runs are held to.
+
+    Plan and lock are those of now. Code, evaluator and data are those that the lock holds, as long as any run has them;
+    else those of the newest run, and the judge notes that the code has changed. So editing the code never drops a run
+    that was made with the code that the lock names.
+
+    Args:
+        runs: of this experiment, in the order of registration.
+        plan_digest: of the plan as it is now.
+        lock: as it is now.
+        code_digest: of the code as it is now; decides where the lock names none.
+    """
+    frozen = lock_digest(lock)
+    bound = [run for run in runs if run.header.digests.plan == plan_digest and run.header.digests.lock == frozen]
+    codes = [run.header.digests.code for run in bound]
+    evaluators = [run.header.digests.evaluator for run in bound]
+    data = [run.start.data_digest for run in bound if run.start is not None]
+    workloads = {run.header.settings.workload for run in bound}
+    data_frozen = [digest for name, digest in lock.bindings.data.items() if name in workloads] if lock else []
+    return Conditions(
+        plan=plan_digest,
+        lock=frozen,
+        code=_choose(codes, [lock.bindings.code, code_digest] if lock else [code_digest]),
+        evaluator=_choose(evaluators, [lock.bindings.evaluator] if lock else []),
+        data=_choose(data, data_frozen),
+    )
+
+
+def join(
+    runs: Sequence[RunRecord], conditions: Conditions, plan: Plan | None, seeds: Seeds, *, rehearsal: bool
+) -> Joined:
+    """Sort out which runs count.
+
+    Args:
+        runs: of this experiment, in the order of registration.
+        conditions: in force.
+        plan: as it is now; without one, pools and settings are not compared.
+        seeds: number of runs and seed base in force.
+        rehearsal: a rehearsal judges whatever its session ran; where that departs from the plan it says so.
+    """
+    kept: list[RunRecord] = []
+    dropped: list[Superseded] = []
+    departures: list[str] = []
+    for run in runs:
+        if run.header.leg not in DECISIVE_LEGS:
+            continue
+        different = _first_difference(run, conditions)
+        departure = _first_departure(run, plan, seeds, rehearsal=rehearsal)
+        if different is None and departure is not None and rehearsal:
+            departures.append(f"{departure.field} is {departure.found}, the plan says {departure.expected}")
+            departure = None
+        fault = different or departure
+        if fault is None:
+            kept.append(run)
+        else:
+            dropped.append(fault)
+    return Joined(runs=tuple(kept), superseded=tuple(dropped), departures=tuple(dict.fromkeys(departures)))
+
+
+def canonical_pool(request: str) -> str:
+    """Bring a request for devices into the form that a pool prints."""
+    return str(PoolSpec.parse(request))
+
+
+def _choose(found: Sequence[str], preferred: Sequence[str]) -> str:
+    return next((digest for digest in preferred if digest in found), found[-1] if found else "")
+
+
+def _first_difference(run: RunRecord, conditions: Conditions) -> Superseded | None:
+    digests = run.header.digests
+    pairs = [
+        ("plan", digests.plan, conditions.plan),
+        ("lock", digests.lock, conditions.lock),
+        ("code", digests.code, conditions.code),
+        ("evaluator", digests.evaluator, conditions.evaluator),
+    ]
+    if run.start is not None:
+        pairs.append(("data", run.start.data_digest, conditions.data))
+    return next(
+        (
+            Superseded(run_id=run.id, field=field, found=_short(found), expected=_short(expected))
+            for field, found, expected in pairs
+            if found != expected
+        ),
+        None,
+    )
+
+
+def _first_departure(run: RunRecord, plan: Plan | None, seeds: Seeds, *, rehearsal: bool) -> Superseded | None:
+    """Return the first field in which a run is not what the plan asks for."""
+    if plan is None:
+        return None
+    stand_in = plan.rehearsal if rehearsal else None
+    roles = plan.roles if stand_in is None else stand_in.roles
+    role = next((role for role in roles if role.name == run.header.name), None)
+    if role is None:
+        return Superseded(run_id=run.id, field="role", found=run.header.name, expected="a role of the plan")
+    recipe = plan.workload.recipe if stand_in is None else stand_in.workload.recipe
+    shared = plan.settings if stand_in is None else stand_in.settings
+    wanted = _wanted(run, role, shared, recipe, seeds)
+    return next(
+        (
+            Superseded(run_id=run.id, field=field, found=str(found), expected=str(expected))
+            for field, found, expected in wanted
+            if found != expected
+        ),
+        None,
+    )
+
+
+def _wanted(
+    run: RunRecord, role: RolePlan, shared: RunSettings, recipe: str, seeds: Seeds
+) -> list[tuple[str, object, object]]:
+    header, settings = run.header, run.header.settings
+    steps = shared.round_steps if role.round_steps is None else role.round_steps
+    warmups = shared.warmup_rounds if role.warmup_rounds is None else role.warmup_rounds
+    wanted: list[tuple[str, object, object]] = [
+        ("role", header.role, role.role),
+        ("seed", header.seed, seeds.base + header.repeat),
+        ("settings.workload", settings.workload, recipe),
+        ("settings.number_format", settings.number_format, shared.number_format),
+        ("settings.batch_size", settings.batch_size, shared.batch_size),
+        ("settings.round_steps", settings.round_steps, steps),
+        ("settings.rounds", settings.rounds, shared.rounds if role.rounds is None else role.rounds),
+        ("settings.warmup_rounds", settings.warmup_rounds, warmups),
+        ("settings.num_threads", settings.num_threads, shared.num_threads),
+        ("settings.payload", settings.payload, shared.payload),
+        ("settings.to_finish", settings.to_finish, role.to_finish),
+    ]
+    if role.role == "baseline":
+        # Its devices work one after the other, each with the whole round; the leg with an exchange needs one only.
+        kinds = sorted({term.name for term in PoolSpec.parse(role.pool).terms})
+        wanted.append(("pool", sorted(header.pool.kinds), kinds))
+    else:
+        wanted += [
+            ("pool", header.pool.spec, canonical_pool(role.pool)),
+            ("settings.split", settings.split, shared.split),
+        ]
+    if role.role not in {"baseline", "reference"}:
+        wanted.append(("settings.exchange", settings.exchange, shared.exchange))
+    if header.repeat >= seeds.runs:
+        wanted.append(("repeat", header.repeat, f"one of the {seeds.runs} that are planned, counted from 0"))
+    return wanted
+
+
+def _short(digest: str) -> str:
+    return f"{digest[:12]}…" if len(digest) > 16 else digest or "none"

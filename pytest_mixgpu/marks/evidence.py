@@ -1,0 +1,227 @@
+"""What a judge looks at: from plan, lock and records to one `Evidence`. Pure; measures nothing and reads no file.
+
+Which runs count is decided in `gather`; every run that does not is kept, with the field that differs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from pytest_mixgpu.marks.eligible import Superseded, in_force, join
+from pytest_mixgpu.marks.git import GitWitness
+from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
+from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.records.model import Role, RunRecord
+from pytest_mixgpu.records.plan import Disturbance, Plan, Prices, RolePlan, RunSettings, Seeds, Workload
+
+
+class LedgerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the ledger says of itself."""
+
+    head: str = ""
+    count: int = 0
+    faults: tuple[str, ...] = ()
+    """What is wrong with the chain."""
+    is_anchored: bool = False
+    """Whether a head that was kept outside the report folder was found in it."""
+
+
+class LostRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A run that the ledger holds and whose record cannot be read. It is an attempt, and never forgotten."""
+
+    run_id: str
+    role: str
+    name: str
+    repeat: int
+    session: str
+    rehearsal: bool
+    was_closed: bool
+    """Whether the ledger holds the digest of its record: then the record was removed or damaged since."""
+    faults: tuple[str, ...]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a judge needs to know of one experiment, or of its rehearsal."""
+
+    plan: Plan | None
+    plan_digest: str
+    lock: Lock | None
+    lock_digest: str
+    lock_faults: tuple[str, ...]
+    """What shows that the lock was edited past its chain."""
+    differences: tuple[Difference, ...]
+    """Where marks and claims as collected and the plan depart from the lock."""
+    code_digest: str
+    """Of the code as it is now."""
+    evaluator_digest: str
+    git: GitWitness | None
+    ledger: LedgerState
+    session: str
+    rehearsal: bool
+    runs: tuple[RunRecord, ...]
+    """The runs that count, whatever became of them, in the order of their registration."""
+    superseded: tuple[Superseded, ...]
+    """Runs of this experiment that do not count, each with the field that differs."""
+    attempts: tuple[RunRecord, ...]
+    """All runs of this experiment, superseded ones too: what was tried."""
+    departures: tuple[str, ...]
+    """Rehearsals only: where this session was told to depart from the plan."""
+    lost: tuple[LostRun, ...]
+    seals: dict[str, tuple[str, ...]]
+    """What does not match its seal in a record, by run; no entry if all matches."""
+
+    @property
+    def roles(self) -> tuple[RolePlan, ...]:
+        """The roles of the experiment, or of its rehearsal."""
+        if self.plan is None:
+            return ()
+        return self.plan.rehearsal.roles if self.rehearsal and self.plan.rehearsal else self.plan.roles
+
+    @property
+    def workload(self) -> Workload | None:
+        """What is trained and what counts as done."""
+        if self.plan is None:
+            return None
+        return self.plan.rehearsal.workload if self.rehearsal and self.plan.rehearsal else self.plan.workload
+
+    @property
+    def settings(self) -> RunSettings | None:
+        """The settings that the roles share."""
+        if self.plan is None:
+            return None
+        return self.plan.rehearsal.settings if self.rehearsal and self.plan.rehearsal else self.plan.settings
+
+    @property
+    def prices(self) -> Prices | None:
+        """What an hour costs."""
+        if self.plan is None:
+            return None
+        return self.plan.rehearsal.prices if self.rehearsal and self.plan.rehearsal else self.plan.prices
+
+    @property
+    def seeds(self) -> Seeds:
+        """Number of runs and seed base: as the lock holds them, else as the plan does."""
+        return seeds_in_force(self.plan, self.lock, rehearsal=self.rehearsal)
+
+    @property
+    def disturbance(self) -> Disturbance:
+        """From where on a round or a baseline is disturbed: as the lock holds it, else as the plan does."""
+        if self.lock is not None and self.lock.planned is not None:
+            return self.lock.planned.disturbance
+        return Disturbance() if self.plan is None else self.plan.disturbance
+
+    def named(self, role: Role) -> tuple[RolePlan, ...]:
+        """The plan's entries of one role: two controls, say."""
+        return tuple(entry for entry in self.roles if entry.role == role)
+
+    def of(self, role: Role, *, name: str = "", leg: str | None = None) -> tuple[RunRecord, ...]:
+        """The completed runs of a role that count."""
+        return tuple(
+            run
+            for run in self.runs
+            if run.status == "completed"
+            and run.header.role == role
+            and name in {"", run.header.name}
+            and leg in {None, run.header.leg}
+        )
+
+    @property
+    def completed(self) -> tuple[RunRecord, ...]:
+        """All completed runs that count."""
+        return tuple(run for run in self.runs if run.status == "completed")
+
+    @property
+    def unfinished(self) -> tuple[RunRecord, ...]:
+        """Runs that count and failed, were stopped or never closed."""
+        return tuple(run for run in self.runs if run.status != "completed")
+
+
+def seeds_in_force(plan: Plan | None, lock: Lock | None, *, rehearsal: bool) -> Seeds:
+    """Return number of runs and seed base: as the lock holds them, else as the plan does."""
+    planned = None if lock is None else lock.planned
+    if planned is not None:
+        if rehearsal and planned.rehearsal_seeds is not None:
+            return planned.rehearsal_seeds
+        return planned.seeds
+    if plan is None:
+        return Seeds(base=0)
+    return plan.rehearsal.seeds if rehearsal and plan.rehearsal else plan.seeds
+
+
+def gather(  # noqa: PLR0913 - one argument a source of evidence
+    plan: Plan | None,
+    lock: Lock | None,
+    records: Sequence[RunRecord],
+    *,
+    session: str,
+    rehearsal: bool,
+    plan_digest: str = "",
+    code_digest: str = "",
+    evaluator_digest: str = "",
+    marks: Sequence[PassMark] = (),
+    claims: Sequence[Claim] = (),
+    witness: GitWitness | None = None,
+    ledger: LedgerState | None = None,
+    lost: Sequence[LostRun] = (),
+    seals: Mapping[str, Sequence[str]] | None = None,
+) -> Evidence:
+    """Join the runs that belong to one experiment and list the others with the reason.
+
+    Args:
+        plan: as it is now.
+        lock: as it is now.
+        records: all registered runs that ended, of any suite, in the order of registration.
+        session: this session. A rehearsal is judged on its own session's runs; empty takes the newest that has any.
+        rehearsal: whether the rehearsal is judged, or the experiment itself.
+        plan_digest: of the plan as it is now.
+        code_digest: of the code that produces the number, as it is now.
+        evaluator_digest: of the evaluator as it is now.
+        marks: as collected; each is compared with the lock.
+        claims: as collected; each is compared with the lock.
+        witness: what git says of the lock.
+        ledger: its head, count and faults.
+        lost: registered runs whose records cannot be read.
+        seals: what does not match its seal in a record, by run id.
+    """
+    suite = plan.id if plan is not None else (lock.suite if lock is not None else "")
+    mine = [run for run in records if run.header.suite == suite and run.header.rehearsal == rehearsal]
+    gone = [one for one in lost if one.rehearsal == rehearsal]
+    if rehearsal:
+        session = session or (max(mine, key=lambda run: run.header.registered_at).header.session if mine else "")
+        mine = [run for run in mine if run.header.session == session]
+        gone = [one for one in gone if one.session == session]
+    seeds = seeds_in_force(plan, lock, rehearsal=rehearsal)
+    conditions = in_force(mine, plan_digest=plan_digest, lock=lock, code_digest=code_digest)
+    joined = join(mine, conditions, plan, seeds, rehearsal=rehearsal)
+    known = {run.id for run in mine}
+    return Evidence(
+        plan=plan,
+        plan_digest=plan_digest,
+        lock=lock,
+        lock_digest=lock_digest(lock),
+        lock_faults=() if lock is None else broken_seals(lock),
+        differences=_differences(lock, marks, claims, plan_digest),
+        code_digest=code_digest,
+        evaluator_digest=evaluator_digest,
+        git=witness,
+        ledger=ledger or LedgerState(),
+        session=session,
+        rehearsal=rehearsal,
+        runs=joined.runs,
+        superseded=joined.superseded,
+        attempts=tuple(mine),
+        departures=joined.departures,
+        lost=tuple(gone),
+        seals={run_id: tuple(faults) for run_id, faults in (seals or {}).items() if faults and run_id in known},
+    )
+
+
+def _differences(
+    lock: Lock | None, marks: Sequence[PassMark], claims: Sequence[Claim], plan_digest: str
+) -> tuple[Difference, ...]:
+    if lock is None:
+        return ()
+    found = [difference for mark in marks for difference in compare(lock, mark=mark)]
+    found += [difference for claim in claims for difference in compare(lock, claim=claim)]
+    found += compare(lock, plan_digest=plan_digest)
+    return tuple(found)

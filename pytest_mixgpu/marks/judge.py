@@ -1,0 +1,243 @@
+"""The judge of pass marks: from a mark and evidence, samples or a number to a `Verdict`. Pure: measures nothing.
+
+In order: what does not match its seal is TAMPERED; a measurement that is impossible or of something else is VOID; what
+was not measured is UNJUDGED; only then is the value compared with the bound.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from pytest_mixgpu.marks.compare import environment_differences
+from pytest_mixgpu.marks.comparison import meets, share_of
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.metrics import METRICS, Metric
+from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
+from pytest_mixgpu.marks.pairing import has_shown
+from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.statistics import Spread, share_covered_by_range, spread_of, straddles
+from pytest_mixgpu.records.model import RunRecord
+
+
+def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
+    """Judge a mark on the runs of an experiment.
+
+    Args:
+        mark: as collected now; it is compared with the lock.
+        evidence: all that is known.
+    """
+    verdict = _blank(mark, evidence)
+    faults = tampering(evidence, mark)
+    if faults:
+        return replace(verdict, word="TAMPERED", reason=faults[0], details=faults[1:])
+    metric = METRICS.get(mark.metric)
+    if metric is None:
+        reason = f"{mark.metric} cannot be computed from run records; known are {', '.join(METRICS)}"
+        return replace(verdict, reason=reason, remedy="judge samples or a number, or choose another metric")
+    found = metric.compute(evidence)
+    verdict = replace(verdict, pool=found.pool, run_ids=tuple(run.id for run in found.runs))
+    if mark.pool and mark.pool != found.pool:
+        reason = f"the mark is for {mark.pool}, the runs were made on {found.pool}"
+        return replace(verdict, word="VOID", reason=reason)
+    if found.wrong:
+        return _void(verdict, found.wrong, found.details)
+    return _weigh(mark, metric, evidence, found, verdict)
+
+
+def _weigh(mark: PassMark, metric: Metric, evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdict:
+    """Compare what was measured with the bound, attempts that ended early counted as the worst value."""
+    scale = metric.units.get(mark.unit, 1.0)
+    unfit = {blemish.repeat for blemish in found.unfit}
+    # A rehearsal is no evidence and takes its value as it is, with the note; else a disturbed attempt counts as lost.
+    shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}
+    nominal = {index: value * scale for index, value in found.values.items() if index not in unfit}
+    kept = [value for index, value in nominal.items() if index not in shaken]
+    unreadable = [lost for lost in evidence.lost if not lost.was_closed and _concerns(lost.role, found, metric)]
+    num_worst = len(found.lost) + len(unreadable) + len(set(found.values) & (unfit | shaken))
+    verdict = replace(verdict, notes=_notes(mark, evidence, found, len(nominal)))
+    if not nominal:
+        return _nothing(evidence, found, verdict)
+    bound, origin = _bound(mark, found, nominal)
+    spread = spread_of(list(nominal.values()))
+    verdict = replace(
+        verdict,
+        bound=bound,
+        bound_origin=origin,
+        value=spread.median,
+        n=spread.n,
+        low=spread.low,
+        high=spread.high,
+        interval=spread.interval,
+        interval_method=spread.method,
+        details=(*_how_sure(spread.n), *found.details, *found.identical, *_asides(evidence, found)),
+    )
+    if spread.median != spread.median:
+        return replace(verdict, word="UNJUDGED", value=None, reason=f"{mark.metric} is not a number")
+    passes = meets(spread.median, mark.comparator, bound)
+    if straddles(spread.interval, bound):
+        verdict = replace(verdict, notes=(*verdict.notes, "inconclusive"))
+    worst = spread_of([*kept, *[found.worst] * num_worst]).median if num_worst else spread.median
+    if meets(worst, mark.comparator, bound) != passes:
+        return replace(verdict, word="UNJUDGED", reason=_flipped(found, num_worst), remedy="make further planned runs")
+    planned = evidence.seeds.runs
+    if not evidence.rehearsal and len(nominal) + num_worst - len(shaken & set(nominal)) < planned:
+        reason = f"{len(nominal)} of {planned} planned runs were made"
+        return replace(
+            verdict, word="UNJUDGED", reason=reason, remedy=f"make the others: --mixgpu-runs={planned - len(nominal)}"
+        )
+    word: Word = "PASS" if passes else "FAIL"
+    return replace(verdict, word=word, reason=_reason(mark, spread, bound, passes=passes))
+
+
+def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tuple[float, str]:
+    """Work out the bound that is applied, and how it came about."""
+    if mark.of == "ideal":
+        ideal = spread_of([found.ideals[index] for index in nominal]).median
+        return share_of(mark.bound, ideal), f"{mark.bound:g} of the ideal {ideal:g}"
+    if mark.of == "controls":
+        gap = spread_of([found.own_gaps[index] for index in nominal]).median
+        if not meets(gap, "at_most", mark.bound):
+            return gap, f"the controls' own gap, being larger than {mark.bound:g} {mark.unit}"
+        return mark.bound, f"{mark.bound:g} {mark.unit} of the controls' mean; their own gap, {gap:.3g}, is not larger"
+    return mark.bound, ""
+
+
+def _reason(mark: PassMark, spread: Spread, bound: float, *, passes: bool) -> str:
+    relation = {"at_least": "at least", "at_most": "at most", "within": "within"}[mark.comparator]
+    clause = ""
+    if mark.of == "controls" and passes:
+        is_first = meets(spread.median, "within", mark.bound)
+        clause = (
+            f", by the clause of {mark.bound:g} {mark.unit}" if is_first else ", by the clause of the controls' own gap"
+        )
+    count = f"median of {spread.n} runs" if spread.n > 1 else "one run"
+    state = "is" if passes else "is not"
+    return f"{mark.metric} {spread.median:.6g} {mark.unit} ({count}) {state} {relation} {bound:.6g} {mark.unit}{clause}"
+
+
+def _void(verdict: Verdict, wrong: Sequence[Blemish], details: Sequence[str]) -> Verdict:
+    first = wrong[0]
+    others = tuple(blemish.sentence for blemish in wrong[1:])
+    return replace(verdict, word="VOID", reason=first.sentence, follows_from=first.run_id, details=(*others, *details))
+
+
+def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdict:
+    """No repeat has a value: say whether it failed, did not count, or was never measured."""
+    if found.unfit:
+        return _void(verdict, found.unfit, found.details)
+    failed = [run for run in evidence.unfinished if run in found.lost] or [
+        run for run in evidence.unfinished if run.header.role in _ROLES.get(verdict.metric, ())
+    ]
+    if failed:
+        run = failed[0]
+        return replace(verdict, word="VOID", reason=why_unfinished(run), follows_from=run.id, details=found.lacking)
+    reason = found.lacking[0] if found.lacking else "nothing was measured"
+    superseded = tuple(str(one) for one in evidence.superseded)
+    details = (*found.lacking[1:], *superseded)
+    return replace(verdict, word="UNJUDGED", reason=reason, details=details, remedy=_remedy(evidence, verdict.metric))
+
+
+def why_unfinished(run: RunRecord) -> str:
+    """Say in one sentence how an attempt ended: device, host, phase and round, as its fault names them."""
+    if run.status == "completed":
+        return f"session {run.header.session} ended after {run.header.name} ({run.id}), with its bracket unfinished"
+    label = f"{run.header.name} ({run.header.leg})" if run.header.leg else run.header.name
+    if run.faults:
+        fault = run.faults[0]
+        place = "" if fault.round_index is None else f", round {fault.round_index}"
+        where = f"{fault.worker} on {fault.device}, host {fault.host}, phase {fault.phase}{place}"
+        return f"{label} {run.status}: {fault.message} ({where})"
+    if run.outcome is None:
+        return f"{label} (run {run.id}) never closed: its session was killed or crashed"
+    return f"{label} {run.status}: {run.outcome.reason or 'no reason was recorded'}"
+
+
+_ROLES: dict[str, tuple[str, ...]] = {
+    "speedup": ("baseline", "fleet"),
+    "samples_per_s": ("fleet",),
+    "round_s": ("fleet",),
+    "accuracy": ("fleet",),
+    "parity": ("control", "mixed"),
+}
+
+
+def _concerns(role: str, found: Measurement, metric: Metric) -> bool:
+    return role in _ROLES.get(metric.name, ()) or role in {run.header.role for run in found.runs}
+
+
+def _remedy(evidence: Evidence, metric: str) -> str:
+    roles = _ROLES.get(metric, ())
+    pools = dict.fromkeys(role.pool for role in evidence.roles if role.role in roles)
+    return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""
+
+
+def _flipped(found: Measurement, num_worst: int) -> str:
+    causes = [why_unfinished(run) for run in found.lost] + [
+        blemish.sentence for blemish in (*found.unfit, *found.disturbed)
+    ]
+    cause = f", first: {causes[0]}" if causes else ""
+    return f"{num_worst} attempt{'s' if num_worst > 1 else ''} that count as the worst value decide the verdict{cause}"
+
+
+def _how_sure(n: int) -> tuple[str, ...]:
+    if n == 1:
+        return ("one run is an observation: how far runs lie apart is not known",)
+    return (f"the range of {n} runs covers the true median with a chance of {100 * share_covered_by_range(n):.0f} %",)
+
+
+def _asides(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
+    """What else is to be known of the runs: attempts that count, disturbances, runs that do not count, environments."""
+    said = [f"counted as the worst value: {why_unfinished(run)}" for run in found.lost]
+    said += [blemish.sentence for blemish in (*found.unfit, *found.disturbed)]
+    said += [
+        f"ended before it had anything to show: {why_unfinished(run)}"
+        for run in evidence.unfinished
+        if not has_shown(run)
+    ]
+    said += list(found.lacking)
+    said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
+    said += [str(one) for one in evidence.superseded]
+    said += [f"departs from the plan: {text}" for text in evidence.departures]
+    return tuple(said)
+
+
+def _notes(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> tuple[Note, ...]:
+    notes: list[Note] = ["preliminary"] if n == 1 else []
+    if found.disturbed:
+        notes.append("disturbed")
+    notes += lock_notes(evidence, mark)
+    if found.identical:
+        notes.append("deterministic-repeat")
+    if environment_differences(found.runs):
+        notes.append("mixed-environments")
+    if not evidence.ledger.is_anchored:
+        notes.append("unanchored")
+    return (*notes, "unattested")
+
+
+def qualifiers_of(evidence: Evidence, *, frozen: bool) -> tuple[Qualifier, ...]:
+    """Return what says that this was not the experiment."""
+    found: list[Qualifier] = ["rehearsal"] if evidence.rehearsal else []
+    if not frozen or evidence.departures:
+        found.append("exploratory")
+    return tuple(found)
+
+
+def _blank(mark: PassMark, evidence: Evidence) -> Verdict:
+    return Verdict(
+        id=mark.id,
+        is_claim=False,
+        word="UNJUDGED",
+        reason="nothing was measured",
+        qualifiers=qualifiers_of(evidence, frozen=is_frozen(evidence, mark)),
+        metric=mark.metric,
+        comparator=mark.comparator,
+        unit=mark.unit,
+        pool=mark.pool,
+        lock_digest=evidence.lock_digest,
+        frozen_at="" if evidence.lock is None else evidence.lock.frozen_since(mark.id),
+        amendments=amendments_of(evidence, mark),
+        ledger_head=evidence.ledger.head,
+        ledger_count=evidence.ledger.count,
+    )

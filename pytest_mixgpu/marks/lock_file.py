@@ -1,0 +1,235 @@
+"""The lock: `passmarks.lock` read into a `Lock` and written back, its chain sealed and checked. Decides nothing.
+
+The lock holds every mark and claim as they were frozen, what they are bound to, and a chain: one entry for each
+freeze and amendment with its date, its reason and what was there before. Each entry seals the entry before it and the
+whole of the lock as it then stood, so a bound that was edited by hand no longer fits the last entry. The chain shows an
+edit *since*; whoever rebuilds it whole leaves no trace in it, which is what the git witness and a lock kept elsewhere
+are for.
+"""
+
+import os
+import tomllib
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from pytest_mixgpu.errors import LockError
+from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.records.plan import Disturbance, Seeds
+
+LOCK_SCHEMA = 1
+"""History: 1 is the first."""
+
+_PREFACE = """\
+# Pass marks and claims as they were frozen. Written by `pytest --passmark-freeze`; changed only by
+# `pytest --passmark-amend=ID --passmark-why=REASON`, which adds to the chain below. An edit by hand is TAMPERED.
+
+"""
+
+
+class Bindings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the numbers are bound to: SHA-256, hexadecimal."""
+
+    plan: str
+    """Of the plan; empty for a suite without one."""
+    code: str
+    """Of the modules that produce the numbers."""
+    evaluator: str
+    data: dict[str, str] = {}
+    """Of the data manifest, by workload; a workload that is not named was not opened when the lock was written."""
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many runs count, with which seeds, and from where on they are disturbed."""
+
+    seeds: Seeds
+    rehearsal_seeds: Seeds | None = None
+    disturbance: Disturbance
+
+
+class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One change of the lock."""
+
+    event: Literal["freeze", "amend"]
+    ids: tuple[str, ...]
+    """The marks and claims concerned, or `plan`, `code`, `evaluator`, `data`."""
+    at: str
+    """UTC, ISO 8601, as the host's clock said."""
+    why: str
+    was: str = ""
+    """What stood there before, as JSON; empty for a freeze."""
+    previous: str
+    """Seal of the entry before; empty in the first."""
+    state: str
+    """SHA-256 of the lock without its chain, as this entry left it."""
+    seal: str
+    """SHA-256 over all other fields of this entry."""
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole of `passmarks.lock`."""
+
+    schema: int = LOCK_SCHEMA
+    suite: str
+    frozen_at: str
+    """When the first freeze was; later ones stand in the chain."""
+    bindings: Bindings
+    planned: Planned | None = None
+    """None for a suite without a plan."""
+    marks: tuple[PassMark, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    chain: tuple[ChainEntry, ...] = ()
+
+    def mark(self, id_: str) -> PassMark | None:
+        """Return the frozen mark of that id."""
+        return next((mark for mark in self.marks if mark.id == id_), None)
+
+    def claim(self, id_: str) -> Claim | None:
+        """Return the frozen claim of that id."""
+        return next((claim for claim in self.claims if claim.id == id_), None)
+
+    def amendments(self, *ids: str) -> tuple[ChainEntry, ...]:
+        """Return the amendments that concern one of these ids, oldest first."""
+        return tuple(entry for entry in self.chain if entry.event == "amend" and set(entry.ids) & set(ids))
+
+    def frozen_since(self, id_: str) -> str:
+        """Return when a mark or claim was frozen first; empty if never."""
+        return next((entry.at for entry in self.chain if entry.event == "freeze" and id_ in entry.ids), "")
+
+
+def read_lock(path: Path) -> Lock | None:
+    """Read a lock file; None where there is none.
+
+    Raises:
+        LockError: it is no TOML, or not a lock of a schema known here.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LockError(f"{path} cannot be read: {error}") from error
+    return parse_lock(text, where=str(path))
+
+
+def parse_lock(text: str, *, where: str) -> Lock:
+    """Read the text of a lock.
+
+    Args:
+        text: TOML.
+        where: how errors name it.
+
+    Raises:
+        LockError: it is no TOML, or not a lock of a schema known here.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise LockError(f"{where} is no TOML: {error}; restore it from git") from error
+    schema = table.get("schema")
+    if schema != LOCK_SCHEMA:
+        raise LockError(f"{where}: found schema {schema!r}, expected {LOCK_SCHEMA}; another version wrote it")
+    try:
+        return msgspec.convert(table, Lock)
+    except msgspec.ValidationError as error:
+        raise LockError(f"{where}: {error}; restore it from git") from error
+
+
+def lock_text(lock: Lock) -> str:
+    """Write a lock as TOML, one table a mark, a claim and a change."""
+    import tomli_w
+
+    table = _without_none(msgspec.to_builtins(lock))
+    return _PREFACE + tomli_w.dumps(table if isinstance(table, dict) else {})
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write a lock file whole or not at all.
+
+    Raises:
+        LockError: what was written does not read back as the same lock.
+    """
+    text = lock_text(lock)
+    if parse_lock(text, where=str(path)) != lock:
+        raise LockError(f"{path} was not written: its text would not read back as the same lock; please report this")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def lock_digest(lock: Lock | None) -> str:
+    """Return the SHA-256 of a lock's content, insensitive to layout and comments; empty where there is no lock."""
+    return "" if lock is None else _digest(msgspec.to_builtins(lock))
+
+
+def state_digest(lock: Lock) -> str:
+    """Return the SHA-256 of a lock without its chain."""
+    return _digest(msgspec.to_builtins(msgspec.structs.replace(lock, chain=())))
+
+
+def seal_of(entry: ChainEntry) -> str:
+    """Return the SHA-256 over an entry's fields but its seal."""
+    return _digest(msgspec.to_builtins(msgspec.structs.replace(entry, seal="")))
+
+
+def extend(  # noqa: PLR0913 - one argument a field
+    lock: Lock, *, event: Literal["freeze", "amend"], ids: tuple[str, ...], at: str, why: str, was: str
+) -> Lock:
+    """Add an entry to the chain that seals the lock as it now stands."""
+    entry = ChainEntry(
+        event=event,
+        ids=ids,
+        at=at,
+        why=why,
+        was=was,
+        previous=lock.chain[-1].seal if lock.chain else "",
+        state=state_digest(lock),
+        seal="",
+    )
+    entry = msgspec.structs.replace(entry, seal=seal_of(entry))
+    return msgspec.structs.replace(lock, chain=(*lock.chain, entry))
+
+
+def broken_seals(lock: Lock) -> tuple[str, ...]:
+    """Return what shows that a lock was edited past its chain, one sentence a fault; empty if nothing does."""
+    if not lock.chain:
+        return ("the lock has no chain: it was not written by --passmark-freeze",)
+    faults: list[str] = []
+    previous, before = "", ""
+    for number, entry in enumerate(lock.chain, start=1):
+        if entry.seal != seal_of(entry):
+            faults.append(
+                f"change {number} of the lock ({entry.event} of {', '.join(entry.ids)}) does not match its seal"
+            )
+        if entry.previous != previous:
+            faults.append(
+                f"change {number} of the lock does not follow on the one before it: an entry was cut or moved"
+            )
+        if entry.at < before:
+            faults.append(
+                f"change {number} of the lock is dated {entry.at}, before the change that it follows ({before})"
+            )
+        if entry.event == "amend" and not entry.why.strip():
+            faults.append(f"change {number} of the lock gives no reason")
+        previous, before = entry.seal, entry.at
+    if lock.chain[-1].state != state_digest(lock):
+        faults.append("the lock's content is not what its last change sealed: it was edited by hand")
+    first = lock.chain[0]
+    if first.event != "freeze" or first.at != lock.frozen_at:
+        faults.append(f"the lock says frozen_at {lock.frozen_at}, its chain begins with {first.event} at {first.at}")
+    return tuple(faults)
+
+
+def _digest(value: object) -> str:
+    return sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+
+
+def _without_none(value: object) -> object:
+    """TOML knows no null: a field that is None is left out, and reads back as its default."""
+    if isinstance(value, dict):
+        return {key: _without_none(entry) for key, entry in value.items() if entry is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(entry) for entry in value]
+    return value

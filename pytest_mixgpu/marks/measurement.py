@@ -1,0 +1,42 @@
+"""What a metric found: values of repeats, and everything that speaks against them. A value; judges nothing."""
+
+import msgspec
+
+from pytest_mixgpu.records.model import RunRecord
+
+
+class Blemish(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a repeat does not stand as it is."""
+
+    repeat: int
+    sentence: str
+    run_id: str = ""
+    """The run that is to blame."""
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of a metric, repeat by repeat, in the metric's base unit."""
+
+    values: dict[int, float] = {}
+    """By repeat."""
+    worst: float
+    """What an attempt counts as that ended early."""
+    ideals: dict[int, float] = {}
+    """Ideal of each repeat, for marks of a share of it."""
+    own_gaps: dict[int, float] = {}
+    """Distance of the controls from each other, for marks of a distance from them."""
+    runs: tuple[RunRecord, ...] = ()
+    """The runs behind the values."""
+    lost: tuple[RunRecord, ...] = ()
+    """Attempts that ended early and count as the worst value."""
+    wrong: tuple[Blemish, ...] = ()
+    """The measurement is impossible, or of something else."""
+    unfit: tuple[Blemish, ...] = ()
+    """The repeat was measured rightly, and its models do not count: below the target."""
+    disturbed: tuple[Blemish, ...] = ()
+    lacking: tuple[str, ...] = ()
+    """What was not measured."""
+    identical: tuple[str, ...] = ()
+    """Repeats whose results are bit by bit those of another, a sentence each; they have no value of their own."""
+    details: tuple[str, ...] = ()
+    pool: str = ""

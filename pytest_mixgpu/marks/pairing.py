@@ -1,0 +1,116 @@
+"""Which runs make one observation: from the runs that count to repeats, and attempts that ended early. Pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.records.model import RunRecord
+
+Slot = tuple[str, str]
+"""Name of a role's entry in the plan, and leg."""
+
+
+class Repeat(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of all roles that are one observation."""
+
+    index: int
+    runs: dict[Slot, RunRecord]
+
+
+class Paired(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to observe."""
+
+    repeats: tuple[Repeat, ...]
+    lost: tuple[RunRecord, ...]
+    """One run for each attempt that ended early, yet after its first measured round or score: counts as the worst."""
+    failed_early: tuple[RunRecord, ...]
+    """Attempts that ended before they had anything to show: listed, and no value."""
+    lacking: tuple[str, ...]
+    """What a repeat would need to be one, a sentence each."""
+    beyond: tuple[str, ...]
+    """Ids of runs for which another run stands already: the first counts, whatever it says."""
+
+
+def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
+    """Pair runs that bracket each other, and so must come from one session: the first that has all of them counts."""
+    found: dict[int, dict[str, list[RunRecord]]] = {}
+    for run in _candidates(evidence, slots):
+        found.setdefault(run.header.repeat, {}).setdefault(run.header.session, []).append(run)
+    repeats: list[Repeat] = []
+    lost: list[RunRecord] = []
+    early: list[RunRecord] = []
+    lacking: list[str] = []
+    beyond: list[str] = []
+    for index, sessions in sorted(found.items()):
+        is_whole = False
+        for runs in sessions.values():
+            filled = _filled(runs, slots)
+            if is_whole:
+                beyond += [run.id for run in runs]
+            elif len(filled) == len(slots):
+                is_whole = True
+                repeats.append(Repeat(index=index, runs=filled))
+                beyond += [run.id for run in runs if run.status == "completed" and run not in filled.values()]
+            else:
+                # The bracket is one attempt: whoever saw its first measured round could like it or not.
+                failed = next((run for run in runs if run.status != "completed"), runs[-1])
+                (lost if any(has_shown(run) for run in runs) else early).append(failed)
+        if not is_whole:
+            everywhere = [run for runs in sessions.values() for run in runs]
+            missing = [slot for slot in slots if slot not in _filled(everywhere, slots)]
+            lacking.append(f"repeat {index} lacks a completed run of {_slots(missing) or 'all in one session'}")
+    return Paired(
+        repeats=tuple(repeats),
+        lost=tuple(lost),
+        failed_early=tuple(early),
+        lacking=tuple(lacking) or (() if repeats else (f"there is no run of {_slots(slots)}",)),
+        beyond=tuple(beyond),
+    )
+
+
+def pair_any(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
+    """Pair runs of one repeat from whatever sessions they come; in each slot the first completed run counts."""
+    candidates = _candidates(evidence, slots)
+    unfinished = [run for run in candidates if run.status != "completed"]
+    repeats: list[Repeat] = []
+    lacking: list[str] = []
+    beyond: list[str] = []
+    for index in sorted({run.header.repeat for run in candidates}):
+        runs = [run for run in candidates if run.header.repeat == index]
+        filled = _filled(runs, slots)
+        beyond += [run.id for run in runs if run.status == "completed" and run not in filled.values()]
+        if len(filled) == len(slots):
+            repeats.append(Repeat(index=index, runs=filled))
+        else:
+            lacking.append(f"repeat {index} lacks a completed run of {_slots([s for s in slots if s not in filled])}")
+    return Paired(
+        repeats=tuple(repeats),
+        lost=tuple(run for run in unfinished if has_shown(run)),
+        failed_early=tuple(run for run in unfinished if not has_shown(run)),
+        lacking=tuple(lacking) or (() if repeats else (f"there is no run of {_slots(slots)}",)),
+        beyond=tuple(beyond),
+    )
+
+
+def has_shown(run: RunRecord) -> bool:
+    """Say whether a run got far enough for somebody to like or dislike what it shows."""
+    return bool(run.measured_rounds or run.evaluations)
+
+
+def _candidates(evidence: Evidence, slots: Sequence[Slot]) -> list[RunRecord]:
+    return [run for run in evidence.runs if (run.header.name, run.header.leg) in slots]
+
+
+def _filled(runs: Sequence[RunRecord], slots: Sequence[Slot]) -> dict[Slot, RunRecord]:
+    """Return the first completed run of each slot that has one."""
+    filled: dict[Slot, RunRecord] = {}
+    for run in runs:
+        slot = (run.header.name, run.header.leg)
+        if slot in slots and run.status == "completed":
+            filled.setdefault(slot, run)
+    return filled
+
+
+def _slots(slots: Sequence[Slot]) -> str:
+    return ", ".join(f"{name} ({leg})" if leg else name for name, leg in slots)

@@ -1,0 +1,254 @@
+"""Metrics of quality: from evidence to accuracy and parity, repeat by repeat, on whole counts. Judges no bound."""
+
+import statistics
+from collections.abc import Sequence
+from fractions import Fraction
+
+from pytest_mixgpu.marks.compare import control_differences, kernels_of
+from pytest_mixgpu.marks.eligible import canonical_pool
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.pairing import Paired, Repeat, Slot, pair_any
+from pytest_mixgpu.marks.soundness import contradictions, copies
+from pytest_mixgpu.marks.statistics import binomial_error_points
+from pytest_mixgpu.marks.timings import accuracy_points, reached_target, score_text
+from pytest_mixgpu.records.model import RunRecord
+
+MIN_CONTROLS = 2
+"""One control has no gap of its own, and its mean is itself."""
+
+
+def parity(evidence: Evidence) -> Measurement:
+    """Distance of the mixed run's accuracy from the mean of its controls, in percentage points."""
+    mixed_plan, control_plans = evidence.named("mixed"), evidence.named("control")
+    if len(mixed_plan) != 1 or len(control_plans) < MIN_CONTROLS:
+        too_few = (
+            f"the plan names {len(mixed_plan)} mixed runs and {len(control_plans)} controls, one and two are needed"
+        )
+        return Measurement(worst=float("inf"), lacking=(too_few,))
+    mixed: Slot = (mixed_plan[0].name, "")
+    controls: tuple[Slot, ...] = tuple((plan.name, "") for plan in control_plans)
+    paired = pair_any(evidence, (mixed, *controls))
+    values: dict[int, float] = {}
+    gaps: dict[int, float] = {}
+    wrong: list[Blemish] = []
+    unfit: list[Blemish] = []
+    lacking = list(paired.lacking)
+    for repeat in paired.repeats:
+        run, others = repeat.runs[mixed], [repeat.runs[slot] for slot in controls]
+        wrong += [
+            Blemish(repeat=repeat.index, sentence=text, run_id=id_)
+            for text, id_ in _parity_faults(evidence, run, others)
+        ]
+        unfit += _failed_controls(evidence, repeat, others)
+        scores = [one.test for one in (run, *others)]
+        points = [accuracy_points(score) for score in scores if score is not None and score.num_total > 0]
+        if len(points) != len(scores):
+            lacking.append(f"repeat {repeat.index} has a run without a score on the test set")
+            continue
+        values[repeat.index] = float(distance_points(points[0], points[1:]))
+        gaps[repeat.index] = float(max(points[1:]) - min(points[1:]))
+    identical = _identical(paired)
+    return Measurement(
+        values={index: value for index, value in values.items() if index not in identical},
+        worst=float("inf"),
+        own_gaps=gaps,
+        runs=_runs_of(paired),
+        lost=paired.lost,
+        wrong=(*wrong, *_copies(evidence, paired)),
+        unfit=tuple(unfit),
+        lacking=tuple(lacking),
+        identical=tuple(identical.values()),
+        details=_parity_details(evidence, paired, mixed, controls),
+        pool=next((run.header.pool.spec for run in evidence.of("mixed")), canonical_pool(mixed_plan[0].pool)),
+    )
+
+
+def fleet_accuracy(evidence: Evidence) -> Measurement:
+    """The fleet's share of the test set that was right."""
+    fleets = evidence.named("fleet")
+    if len(fleets) != 1:
+        return Measurement(worst=0.0, lacking=("the plan names no fleet",))
+    slot: Slot = (fleets[0].name, "")
+    paired = pair_any(evidence, (slot,))
+    scores = {repeat.index: repeat.runs[slot].test for repeat in paired.repeats}
+    identical = _identical(paired)
+    values = {
+        index: float(accuracy_points(score) / 100)
+        for index, score in scores.items()
+        if score is not None and index not in identical and score.num_total > 0
+    }
+    lacking = [f"repeat {index} has no score on the test set" for index, score in scores.items() if score is None]
+    faults = [
+        Blemish(repeat=repeat.index, sentence=text, run_id=repeat.runs[slot].id)
+        for repeat in paired.repeats
+        for text in (*contradictions(repeat.runs[slot]), *_scale_faults(evidence, repeat.runs[slot]))
+    ]
+    return Measurement(
+        values=values,
+        worst=0.0,
+        runs=_runs_of(paired),
+        lost=paired.lost,
+        wrong=(*faults, *_copies(evidence, paired)),
+        lacking=(*paired.lacking, *lacking),
+        identical=tuple(identical.values()),
+        pool=next((run.header.pool.spec for run in evidence.of("fleet")), canonical_pool(fleets[0].pool)),
+    )
+
+
+def distance_points(mixed: Fraction, controls: Sequence[Fraction]) -> Fraction:
+    """Return how far a mixed run's accuracy lies from the mean of its controls."""
+    return abs(mixed - sum(controls, Fraction(0)) / len(controls))
+
+
+def mixture_faults(mixed: RunRecord) -> list[str]:
+    """Return why a mixed run was not a mixture; a kind that computes like the machine's own is not a second kind."""
+    kinds = sorted(mixed.header.pool.kinds)
+    if len(kinds) < 2:
+        return [f"run {mixed.id} is no mixture: all its devices are {mixed.header.pool.spec}"]
+    faults = []
+    cpu_kinds = sorted({device.kind for device in mixed.devices if device.vendor == "cpu"})
+    capabilities = {kind: {capability for capability, _ in kernels_of(mixed, kind)} for kind in cpu_kinds}
+    for number, kind in enumerate(cpu_kinds):
+        if not capabilities[kind] or None in capabilities[kind]:
+            faults.append(f"run {mixed.id}: which instruction set {kind} computed with is not recorded")
+        faults += [
+            f"run {mixed.id} is no mixture: {other} and {kind} both computed with {_names(capabilities[kind])}"
+            for other in cpu_kinds[:number]
+            if capabilities[other] & capabilities[kind]
+        ]
+    return faults
+
+
+def _parity_faults(evidence: Evidence, mixed: RunRecord, controls: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    faults = [(text, run.id) for run in (mixed, *controls) for text in contradictions(run)]
+    faults += [(text, run.id) for run in (mixed, *controls) for text in _scale_faults(evidence, run)]
+    faults += [(text, mixed.id) for text in mixture_faults(mixed)]
+    for control in controls:
+        if len(control.header.pool.kinds) != 1:
+            faults.append(
+                (
+                    f"{control.header.name} is no control: its hardware is not uniform, {control.header.pool.spec}",
+                    control.id,
+                )
+            )
+        faults += [(text, control.id) for text in control_differences(control, mixed)]
+        if (
+            control.test is not None
+            and mixed.test is not None
+            and control.test.weights_digest == mixed.test.weights_digest
+        ):
+            text = f"{mixed.header.name} ended with the weights of {control.header.name}, bit by bit: nothing was mixed"
+            faults.append((text, mixed.id))
+    twins = [
+        (one, two)
+        for number, one in enumerate(controls)
+        for two in controls[number + 1 :]
+        if set(one.header.pool.kinds) != set(two.header.pool.kinds)
+        and one.test is not None
+        and two.test is not None
+        and one.test.weights_digest == two.test.weights_digest
+    ]
+    faults += [
+        (
+            f"{one.header.name} and {two.header.name} ended with the same weights: their kinds compute alike",
+            two.id,
+        )
+        for one, two in twins
+    ]
+    return faults
+
+
+def _scale_faults(evidence: Evidence, run: RunRecord) -> list[str]:
+    """All final weights are scored on the one declared device and format, by the one evaluator."""
+    if run.test is None or evidence.plan is None:
+        return []
+    declared = evidence.plan.evaluation
+    pairs = [
+        ("device", run.test.device, declared.device),
+        ("number format", run.test.number_format, declared.number_format),
+        ("threads", str(run.test.num_threads), str(declared.num_threads)),
+        ("evaluator", run.test.evaluator_digest, run.header.digests.evaluator),
+    ]
+    return [
+        f"run {run.id} was scored with {field} {found[:16]}, declared is {expected[:16]}"
+        for field, found, expected in pairs
+        if found != expected
+    ]
+
+
+def _failed_controls(evidence: Evidence, repeat: Repeat, controls: Sequence[RunRecord]) -> list[Blemish]:
+    if evidence.workload is None:
+        return []
+    target = evidence.workload.target
+    return [
+        Blemish(
+            repeat=repeat.index,
+            sentence=f"{run.header.name} did not pass itself: {score_text(run.test)}, the target is {100 * target:g} %",
+            run_id=run.id,
+        )
+        for run in controls
+        if run.test is not None and not reached_target(run, target)
+    ]
+
+
+def _identical(paired: Paired) -> dict[int, str]:
+    """Find repeats that are bit by bit an earlier one with the same seed: one observation, not two."""
+    found: dict[int, str] = {}
+    seen: dict[object, int] = {}
+    for repeat in paired.repeats:
+        tests = [
+            (slot, run.header.seed, run.test.weights_digest) for slot, run in sorted(repeat.runs.items()) if run.test
+        ]
+        first = seen.setdefault(tuple(tests), repeat.index)
+        if first != repeat.index:
+            found[repeat.index] = f"repeat {repeat.index} is bit by bit repeat {first}: one observation"
+    return found
+
+
+def _copies(evidence: Evidence, paired: Paired) -> list[Blemish]:
+    ids = [run.id for run in _runs_of(paired)]
+    found = [Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(one in text for one in ids)]
+    weights: dict[tuple[object, ...], tuple[int, str]] = {}
+    for run in _runs_of(paired):
+        if run.test is None:
+            continue
+        key = (run.header.name, run.header.leg, run.test.weights_digest)
+        seed, other = weights.setdefault(key, (run.header.seed, run.id))
+        if seed != run.header.seed:
+            text = f"runs {other} and {run.id} have different seeds and the same weights: one of them is a copy"
+            found.append(Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id))
+    return found
+
+
+def _parity_details(evidence: Evidence, paired: Paired, mixed: Slot, controls: Sequence[Slot]) -> tuple[str, ...]:
+    said: list[str] = []
+    signed: list[float] = []
+    for repeat in paired.repeats:
+        tests = {slot: run.test for slot, run in repeat.runs.items()}
+        label = f"repeat {repeat.index}: " if len(paired.repeats) > 1 else ""
+        scores = [f"{slot[0]} {score_text(test)}" for slot in (mixed, *controls) if (test := tests[slot]) is not None]
+        said.append(label + "; ".join(scores))
+        mine = tests[mixed]
+        others = [accuracy_points(test) for slot in controls if (test := tests[slot]) is not None]
+        if mine is None or not others:
+            continue
+        signed.append(float(accuracy_points(mine) - sum(others, Fraction(0)) / len(others)))
+        if label == "":
+            said.append(
+                f"one image is {100 / mine.num_total:.2f} points; an accuracy has a standard error of "
+                f"{binomial_error_points(mine.num_correct, mine.num_total):.2f} points from the test set's size alone"
+            )
+    if signed:
+        said.append(f"mixed minus controls, with its sign: {statistics.median(signed):+.2f} points")
+    if evidence.workload is not None and evidence.workload.says_nothing_about:
+        said.append(f"says nothing about {evidence.workload.says_nothing_about}")
+    return tuple(said)
+
+
+def _names(capabilities: set[str | None]) -> str:
+    return ", ".join(sorted(str(capability) for capability in capabilities))
+
+
+def _runs_of(paired: Paired) -> tuple[RunRecord, ...]:
+    return tuple(run for repeat in paired.repeats for run in repeat.runs.values())

@@ -1,0 +1,214 @@
+"""Is one record possible: from a record to what in it contradicts itself. One sentence a fault. Judges no bound.
+
+A record that was made up or edited, and sealed again, agrees with its ledger. What it rarely does is agree with
+itself: phases with stamps, rounds with the time from lease to release, counts with bits, work with shares.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from pytest_mixgpu.marks.git import parse_moment
+from pytest_mixgpu.records.model import RoundLine, RunRecord
+from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
+from pytest_mixgpu.timing.phases import attribute
+
+ROUNDING_S = 1e-6
+"""What sums of durations may differ by because of rounding."""
+CLOCK_RATE = 1e-3
+"""Share by which two clocks may run apart; quartz does a tenth of that at worst."""
+STAMPING_S = 0.01
+"""What may lie between two stamps of one event in two processes of one host, when both are on a busy core."""
+
+
+def contradictions(run: RunRecord) -> tuple[str, ...]:
+    """Return what shows that a completed run cannot have happened as its record says; empty if nothing does."""
+    return tuple(
+        f"run {run.id}: {fault}"
+        for fault in (
+            *_schedule_faults(run),
+            *(f"round {line.index}: {fault}" for line in run.rounds for fault in _round_faults(run, line)),
+            *_time_faults(run),
+            *_score_faults(run),
+        )
+    )
+
+
+def copies(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    """Return which of several records show one run under two names."""
+    found: list[str] = []
+    seen: dict[tuple[object, ...], str] = {}
+    for run in runs:
+        prints: list[tuple[object, ...]] = [("nonce", run.header.nonce)]
+        if run.rounds:
+            prints.append(("raw timings", tuple(line.stamps for line in run.rounds)))
+        if run.start is not None:
+            workers = tuple((worker.host, worker.pid) for worker in run.start.workers)
+            prints.append(("processes", run.header.host.boot_id, run.start.started_at, workers))
+        for fingerprint in prints:
+            other = seen.setdefault(fingerprint, run.id)
+            if other != run.id:
+                found.append(f"runs {other} and {run.id} have the same {fingerprint[0]}: one of them is a copy")
+                break
+    return tuple(found)
+
+
+def _schedule_faults(run: RunRecord) -> Iterator[str]:
+    settings, solo = run.header.settings, run.header.settings.exchange == "none"
+    times = len(run.header.pool) if solo else 1
+    measured, warmups = len(run.measured_rounds), len(run.rounds) - len(run.measured_rounds)
+    if measured != settings.rounds * times or warmups != settings.warmup_rounds * times:
+        yield (
+            f"holds {measured} measured rounds and {warmups} warm-ups, expected {settings.rounds * times} and "
+            f"{settings.warmup_rounds * times}"
+        )
+    if run.start is None:
+        yield "completed without a start"
+    if sum(settings.shares) != settings.round_steps:
+        yield f"shares {settings.shares} do not add up to the {settings.round_steps} steps of a round"
+    expected = settings.round_steps * settings.batch_size
+    for line in run.rounds:
+        if sum(line.samples) != expected:
+            yield f"round {line.index} processed {sum(line.samples)} samples, expected {expected}"
+        shares = tuple(steps * settings.batch_size for steps in settings.shares)
+        if not solo and tuple(line.samples) != shares:
+            yield f"round {line.index} was split {line.samples}, the settings split it {shares}"
+        if not solo and line.participants != tuple(range(len(run.header.pool))):
+            yield f"round {line.index} was run by participants {line.participants} of {len(run.header.pool)}"
+
+
+def _round_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
+    if not (math.isfinite(line.round_s) and line.round_s > 0):
+        yield f"lasted {line.round_s!r} s"
+        return
+    for place, (own, segments) in enumerate(zip(line.stamps, line.segments, strict=True)):
+        who = f"participant {line.participants[place]}"
+        total_s = math.fsum(segment.duration_s for segment in segments)
+        if abs(total_s - own.close_s) > ROUNDING_S:
+            yield f"phases of {who} add up to {total_s:.6f} s, its round lasted {own.close_s:.6f} s"
+        if not _in_order(own):
+            yield f"stamps of {who} are out of order"
+        if abs(own.close_s - line.round_s) > _allowed_s(run, line):
+            yield f"{who} closed after {own.close_s:.4f} s, the round is said to have lasted {line.round_s:.4f} s"
+    if run.header.settings.exchange == "star":
+        yield from _exchange_faults(run, line)
+
+
+def _exchange_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
+    if len(line.coordinator) != len(line.participants) or line.combine_start_s is None or line.combine_end_s is None:
+        yield "has an exchange and no stamps of the coordinator"
+        return
+    held_s = max(seen.held_s for seen in line.coordinator)
+    if abs(held_s - line.round_s) > ROUNDING_S:
+        yield f"ended when the last participant held the model, {held_s:.6f} s, not after {line.round_s:.6f} s"
+    last_ready_s = max(seen.ready_s for seen in line.coordinator)
+    pairs = zip(line.participants, line.stamps, line.coordinator, line.segments, strict=True)
+    for participant, own, seen, segments in pairs:
+        if not _seen_in_order(seen) or seen.ready_s < own.compute_end_s * (1 - CLOCK_RATE) - ROUNDING_S:
+            yield f"the coordinator's stamps of participant {participant} are out of order"
+        if own.hold_s is None:
+            yield f"participant {participant} never held the new model"
+            continue
+        again = attribute(
+            own,
+            seen,
+            last_ready_s=last_ready_s,
+            combine_start_s=line.combine_start_s,
+            combine_end_s=line.combine_end_s,
+        )
+        if not _same(segments, again.segments):
+            yield f"phases of participant {participant} are not those that its stamps give"
+    update_bytes = 0 if run.start is None else run.start.update_bytes
+    sent = [*line.sent_bytes, *line.received_bytes]
+    if update_bytes <= 0 or len(sent) != 2 * len(line.participants) or min(sent) < update_bytes:
+        yield f"exchanged {min(sent, default=0)} bytes with a participant, an update has {update_bytes}"
+
+
+def _time_faults(run: RunRecord) -> Iterator[str]:
+    outcome = run.outcome
+    if outcome is None:
+        return
+    rounds_s = math.fsum(line.round_s for line in run.rounds)
+    training_s = math.fsum(span.duration_s for span in outcome.spans if span.name == "training")
+    if rounds_s > training_s * (1 + CLOCK_RATE) + STAMPING_S:
+        yield f"rounds add up to {rounds_s:.3f} s, training lasted {training_s:.3f} s"
+    for before, after in pairwise(sorted(outcome.spans, key=lambda span: span.start_s)):
+        if after.start_s < before.start_s + before.duration_s - STAMPING_S:
+            yield f"spans {before.name} and {after.name} overlap"
+    end_s = max((span.start_s + span.duration_s for span in outcome.spans), default=0.0)
+    if end_s > outcome.leased_s + STAMPING_S:
+        yield f"spans end {end_s:.3f} s after the lease, which was held for {outcome.leased_s:.3f} s"
+    begun, ended = parse_moment(run.header.registered_at), parse_moment(outcome.finished_at)
+    if begun is None or ended is None or ended < begun:
+        yield f"finished at {outcome.finished_at!r}, was registered at {run.header.registered_at!r}"
+
+
+def _score_faults(run: RunRecord) -> Iterator[str]:
+    tests = [line for line in run.evaluations if line.split == "test"]
+    if not run.header.settings.to_finish:
+        if tests:
+            yield "was scored on the test set without being trained to the finish"
+        return
+    if len(tests) != 1:
+        yield f"opened the test set {len(tests)} times, expected once"
+        return
+    test = tests[0]
+    counts = {} if run.start is None else run.start.data_counts
+    if test.num_total != counts.get("test") or not 0 <= test.num_correct <= test.num_total:
+        yield f"scored {test.num_correct} of {test.num_total}, the test set has {counts.get('test')}"
+    bits = ones(test.correct_bits, test.num_total)
+    if bits is None or bits != test.num_correct:
+        yield f"counts {test.num_correct} images right, its bits per image say {bits}"
+    if run.rounds and test.after_round != run.rounds[-1].index:
+        yield f"was scored after round {test.after_round}, its last round is {run.rounds[-1].index}"
+    trained = sum(sum(line.samples) for line in run.rounds)
+    if test.samples_seen != trained:
+        yield f"was scored after {test.samples_seen} training samples, its rounds processed {trained}"
+
+
+def ones(bits: str, num_total: int) -> int | None:
+    """Count the ones of a hexadecimal row with one bit a sample, filled up to bytes; None if it is no such row."""
+    try:
+        raw = bytes.fromhex(bits)
+    except ValueError:
+        return None
+    padding = 8 * len(raw) - num_total
+    number = int.from_bytes(raw)
+    if not 0 <= padding < 8 or number & ((1 << padding) - 1):
+        return None
+    return number.bit_count()
+
+
+def _allowed_s(run: RunRecord, line: RoundLine) -> float:
+    """What a participant's round may differ by from the coordinator's: the way of GO and CLOSE, and two clocks."""
+    links = () if run.start is None else run.start.links
+    way_s = max((link.round_trip_s for link in links), default=0.0)
+    return STAMPING_S + 5 * way_s + 0.02 * line.round_s
+
+
+def _in_order(own: ParticipantStamps) -> bool:
+    stamps = [
+        0.0,
+        own.compute_end_s,
+        own.prepare_end_s,
+        own.send_end_s,
+        own.return_last_s,
+        own.hold_s,
+        own.close_s,
+    ]
+    known = [stamp for stamp in stamps if stamp is not None]
+    return all(math.isfinite(stamp) for stamp in known) and all(a <= b + ROUNDING_S for a, b in pairwise(known))
+
+
+def _seen_in_order(seen: CoordinatorStamps) -> bool:
+    sending = [0.0, seen.ready_s, seen.first_in_s, seen.last_in_s, seen.first_out_s, seen.last_out_s]
+    return all(a <= b + ROUNDING_S for a, b in pairwise(sending)) and seen.first_out_s <= seen.held_s + ROUNDING_S
+
+
+def _same(found: Sequence[Segment], expected: Sequence[Segment]) -> bool:
+    return len(found) == len(expected) and all(
+        one.phase == two.phase
+        and abs(one.start_s - two.start_s) <= ROUNDING_S
+        and abs(one.duration_s - two.duration_s) <= ROUNDING_S
+        for one, two in zip(found, expected, strict=True)
+    )

@@ -1,0 +1,278 @@
+"""Metrics of time: from evidence to speed-up, rate and round length, repeat by repeat. Pure; judges no bound."""
+
+import statistics
+from collections.abc import Sequence
+
+from pytest_mixgpu.marks.compare import baseline_differences
+from pytest_mixgpu.marks.comparison import exceeds
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.git import parse_moment
+from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.pairing import Paired, Repeat, pair_any, pair_in_session
+from pytest_mixgpu.marks.soundness import contradictions, copies
+from pytest_mixgpu.marks.timings import (
+    device_medians_s,
+    first_at_target,
+    foreign_share_max,
+    phase_medians_s,
+    reached_target,
+    round_median_s,
+    samples_a_round,
+    samples_per_s,
+    score_text,
+)
+from pytest_mixgpu.records.model import RunRecord
+
+
+def speedup(evidence: Evidence) -> Measurement:
+    """One device's median round over the fleet's, each doing the same work a round."""
+    fleets, baselines = evidence.named("fleet"), evidence.named("baseline")
+    if len(fleets) != 1 or len(baselines) != 1:
+        return Measurement(worst=0.0, lacking=("the plan names no fleet with one baseline",))
+    before, after = (baselines[0].name, "before"), (baselines[0].name, "after")
+    fleet = (fleets[0].name, "")
+    paired = pair_in_session(evidence, (before, fleet, after))
+    values, ideals = {}, {}
+    wrong, disturbed, lacking = [], [], list(paired.lacking)
+    for repeat in paired.repeats:
+        first, middle, last = repeat.runs[before], repeat.runs[fleet], repeat.runs[after]
+        wrong += _blame(repeat, _bracket_faults(first, middle, last))
+        ratio, ideal = _ratio(first, middle, last)
+        if ratio is None or ideal is None:
+            kinds = sorted(set(middle.header.pool.kinds) - set(first.header.pool.kinds))
+            lacking.append(f"repeat {repeat.index} has no baseline round on {', '.join(kinds) or 'any device'}")
+            continue
+        values[repeat.index], ideals[repeat.index] = ratio, ideal
+        if exceeds(ratio, ideal):
+            text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work"
+            wrong.append(Blemish(repeat=repeat.index, sentence=text, run_id=middle.id))
+        disturbed += _disturbances(evidence, repeat, first, middle, last)
+    return Measurement(
+        values=values,
+        worst=0.0,
+        ideals=ideals,
+        runs=_runs_of(paired),
+        lost=paired.lost,
+        wrong=(*wrong, *_sound(evidence, paired)),
+        unfit=_below_target(evidence, paired, fleet),
+        disturbed=tuple(disturbed),
+        lacking=tuple(lacking),
+        details=_speed_details(evidence, paired, (before, fleet, after)),
+        pool=_pool(evidence, fleets[0].pool),
+    )
+
+
+def fleet_rate(evidence: Evidence) -> Measurement:
+    """The fleet's training samples a second of the median round."""
+    return _of_fleet(evidence, worst=0.0, as_rate=True)
+
+
+def fleet_round(evidence: Evidence) -> Measurement:
+    """The fleet's median round."""
+    return _of_fleet(evidence, worst=float("inf"), as_rate=False)
+
+
+def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement:
+    fleets = evidence.named("fleet")
+    if len(fleets) != 1:
+        return Measurement(worst=worst, lacking=("the plan names no fleet",))
+    slot = (fleets[0].name, "")
+    paired = pair_any(evidence, (slot,))
+    values, disturbed = {}, []
+    for repeat in paired.repeats:
+        run = repeat.runs[slot]
+        value = samples_per_s(run) if as_rate else round_median_s(run)
+        if value is not None:
+            values[repeat.index] = value
+        disturbed += _foreign(evidence, repeat, run)
+    return Measurement(
+        values=values,
+        worst=worst,
+        runs=_runs_of(paired),
+        lost=paired.lost,
+        wrong=_sound(evidence, paired),
+        unfit=_below_target(evidence, paired, slot),
+        disturbed=tuple(disturbed),
+        lacking=paired.lacking,
+        pool=_pool(evidence, fleets[0].pool),
+    )
+
+
+def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord) -> tuple[float | None, float | None]:
+    """Return speed-up and ideal; None where a kind of the fleet has no baseline round."""
+    fleet_s = round_median_s(fleet)
+    by_kind = _kind_medians_s(before, after)
+    reference = before.devices[0].kind
+    if not fleet_s or reference not in by_kind or any(kind not in by_kind for kind in fleet.header.pool.kinds):
+        return None, None
+    baseline_s = by_kind[reference]
+    if set(fleet.header.pool.kinds) == {reference}:
+        return baseline_s / fleet_s, float(len(fleet.header.pool))
+    # Kinds differ in speed: the ideal is what they would reach together, each at the rate that it has alone.
+    ideal = sum(count * baseline_s / by_kind[kind] for kind, count in fleet.header.pool.kinds.items())
+    return baseline_s / fleet_s, ideal
+
+
+def _kind_medians_s(*baselines: RunRecord) -> dict[str, float]:
+    """Return the median device's median round, by kind."""
+    kinds = {device.id: device.kind for run in baselines for device in run.devices}
+    devices = device_medians_s(*baselines)
+    return {
+        kind: statistics.median(seconds for device, seconds in devices.items() if kinds[device] == kind)
+        for kind in {kinds[device] for device in devices}
+    }
+
+
+def _bracket_faults(before: RunRecord, fleet: RunRecord, after: RunRecord) -> list[tuple[str, str]]:
+    faults = [(text, one.id) for one in (before, after) for text in baseline_differences(one, fleet)]
+    order = [parse_moment(run.header.registered_at) for run in (before, fleet, after)]
+    if any(moment is None for moment in order) or order != sorted(moment for moment in order if moment is not None):
+        faults.append(("the baseline was not taken before and after the fleet's rounds", fleet.id))
+    fleet_ids = {device.id for device in fleet.devices}
+    strangers = sorted({device.id for run in (before, after) for device in run.devices} - fleet_ids)
+    if strangers:
+        faults.append((f"the baseline was taken on {', '.join(strangers)}, which the fleet does not have", before.id))
+    if [device.id for device in before.devices] != [device.id for device in after.devices]:
+        faults.append(("the baseline was taken on other devices after the fleet's rounds than before", after.id))
+    return faults
+
+
+def _disturbances(
+    evidence: Evidence, repeat: Repeat, before: RunRecord, fleet: RunRecord, after: RunRecord
+) -> list[Blemish]:
+    found = [blemish for run in (before, fleet, after) for blemish in _foreign(evidence, repeat, run)]
+    drift = drift_share(before, after)
+    if drift is not None and exceeds(drift, evidence.disturbance.drift):
+        text = (
+            f"the baseline drifted by {100 * drift:.1f} %, the frozen limit is {100 * evidence.disturbance.drift:g} %"
+        )
+        found.append(Blemish(repeat=repeat.index, sentence=text, run_id=after.id))
+    return found
+
+
+def drift_share(before: RunRecord, after: RunRecord) -> float | None:
+    """Return the difference of the baseline before and after the fleet, as a share of their mean."""
+    here, there = device_medians_s(before).values(), device_medians_s(after).values()
+    if not here or not there:
+        return None
+    first_s, last_s = statistics.median(here), statistics.median(there)
+    return abs(first_s - last_s) / ((first_s + last_s) / 2)
+
+
+def _foreign(evidence: Evidence, repeat: Repeat, run: RunRecord) -> list[Blemish]:
+    share = foreign_share_max(run)
+    limit = evidence.disturbance.foreign_share
+    if share is None or not exceeds(share, limit):
+        return []
+    text = (
+        f"other processes took {100 * share:.0f} % of a core in a round of {run.header.name} (run {run.id}), "
+        f"the frozen limit is {100 * limit:g} %"
+    )
+    return [Blemish(repeat=repeat.index, sentence=text, run_id=run.id)]
+
+
+def _below_target(evidence: Evidence, paired: Paired, slot: tuple[str, str]) -> tuple[Blemish, ...]:
+    """Speed counts only if the model is as good."""
+    workload = evidence.workload
+    if workload is None:
+        return ()
+    found = []
+    for repeat in paired.repeats:
+        run = repeat.runs[slot]
+        if run.test is None:
+            text = f"the fleet's run {run.id} was not trained to the finish: how good its model is, is not known"
+        elif not reached_target(run, workload.target):
+            text = (
+                f"the fleet's model is not good enough at the settings that were timed: {score_text(run.test)}, "
+                f"the target is {100 * workload.target:g} %"
+            )
+        else:
+            continue
+        found.append(Blemish(repeat=repeat.index, sentence=text, run_id=run.id))
+    return tuple(found)
+
+
+def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
+    found = []
+    for repeat in paired.repeats:
+        for run in repeat.runs.values():
+            found += [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in contradictions(run)]
+    ids = {run.id for run in _runs_of(paired)}
+    found += [
+        Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(run_id in text for run_id in ids)
+    ]
+    return tuple(found)
+
+
+def _speed_details(evidence: Evidence, paired: Paired, slots: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    before, fleet, after = slots
+    said: list[str] = []
+    for repeat in paired.repeats:
+        first, middle, last = repeat.runs[before], repeat.runs[fleet], repeat.runs[after]
+        label = f"repeat {repeat.index}: " if len(paired.repeats) > 1 else ""
+        rate, devices = samples_per_s(middle), device_medians_s(first, last)
+        if rate is None or not devices:
+            continue
+        solo = samples_a_round(first) / statistics.median(devices.values())
+        num_solo = len(first.measured_rounds) + len(last.measured_rounds)
+        drift = drift_share(first, last)
+        said.append(
+            f"{label}{rate:,.0f} samples/s on {middle.header.pool.spec}, {solo:,.0f} on one device (median of "
+            f"{len(devices)}); medians of {len(middle.measured_rounds)} and {num_solo} measured rounds after warm-up; "
+            f"baseline drift {100 * (drift or 0):.1f} %"
+        )
+        if middle.test is not None and evidence.workload is not None:
+            said.append(
+                f"{label}the fleet's model at these settings: {score_text(middle.test)}, "
+                f"target {100 * evidence.workload.target:g} %"
+            )
+        said += [f"{label}{text}" for text in (*_beside(evidence, middle), _phases_text(middle))]
+    if evidence.plan is not None:
+        said += [f"stated exception: {text}" for text in evidence.plan.baseline.exceptions]
+    unknown = [run for run in _runs_of(paired) if foreign_share_max(run) is None]
+    if unknown:
+        said.append(f"the share that other processes took is unknown in {len(unknown)} runs")
+    return tuple(said)
+
+
+def _beside(evidence: Evidence, fleet: RunRecord) -> list[str]:
+    """What stands beside the ratio and does not decide: E1's other baseline, the usual tool, time to target."""
+    said = []
+    fleet_s = round_median_s(fleet)
+    for run in evidence.completed:
+        seconds = round_median_s(run)
+        is_mate = (run.header.session, run.header.repeat) == (fleet.header.session, fleet.header.repeat)
+        if not is_mate or seconds is None or not fleet_s:
+            continue
+        if run.header.leg == "with-exchange":
+            said.append(f"beside, not deciding: {seconds / fleet_s:.2f} x against one device with an exchange")
+        if run.header.role == "reference":
+            rate = samples_a_round(run) / seconds
+            said.append(f"beside, not deciding: {rate:,.0f} samples/s by plain DistributedDataParallel")
+    target = None if evidence.workload is None else first_at_target(fleet, evidence.workload.target)
+    if target is not None:
+        said.append(
+            f"target reached on validation data after {target.training_s:.2f} s of training and "
+            f"{target.samples_seen:,} samples"
+        )
+    return said
+
+
+def _phases_text(run: RunRecord) -> str:
+    return "phases of a round, medians: " + ", ".join(
+        f"{phase} {1000 * seconds:.1f} ms" for phase, seconds in phase_medians_s(run).items() if seconds > 0
+    )
+
+
+def _blame(repeat: Repeat, faults: Sequence[tuple[str, str]]) -> list[Blemish]:
+    return [Blemish(repeat=repeat.index, sentence=text, run_id=run_id) for text, run_id in faults]
+
+
+def _runs_of(paired: Paired) -> tuple[RunRecord, ...]:
+    return tuple(run for repeat in paired.repeats for run in repeat.runs.values())
+
+
+def _pool(evidence: Evidence, planned: str) -> str:
+    from pytest_mixgpu.marks.eligible import canonical_pool
+
+    return next((run.header.pool.spec for run in evidence.of("fleet")), canonical_pool(planned))

@@ -1,0 +1,162 @@
+"""The judge of users' own numbers: from a mark and samples or a bare number to a `Verdict`. Pure.
+
+There is no plan and no record behind these; what is not known of them is said.
+"""
+
+import math
+import statistics
+
+from msgspec.structs import replace
+
+from pytest_mixgpu.devices.spec import PoolSpec
+from pytest_mixgpu.marks.comparison import meets
+from pytest_mixgpu.marks.lock import Lock, broken_seals, compare, lock_digest
+from pytest_mixgpu.marks.metrics import METRICS
+from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict
+from pytest_mixgpu.timing.model import Samples
+
+SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "µs": 1e6, "ns": 1e9, "min": 1 / 60, "h": 1 / 3600}
+"""How many of a unit make a second."""
+
+
+def judge_samples(
+    mark: PassMark,
+    samples: Samples,
+    *,
+    lock: Lock | None = None,
+    stands_in: bool = False,
+    code_changed: bool = False,
+) -> Verdict:
+    """Judge durations that the stopwatch took.
+
+    Args:
+        mark: as collected; its unit is one of time.
+        samples: with the devices that did the work.
+        lock: of the suite.
+        stands_in: whether the session's CPU pool stands in for the mark's own: a rehearsal.
+        code_changed: whether what produces the number differs from the lock.
+    """
+    verdict = _start(mark, lock, stands_in=stands_in, notes=("code-changed",) if code_changed else ())
+    pool = _pool_text(samples.kinds)
+    verdict = replace(verdict, pool=pool or mark.pool)
+    if verdict.word == "TAMPERED":
+        return verdict
+    if mark.unit not in SECONDS:
+        reason = f"samples are durations, the mark's unit is {mark.unit!r}; expected one of {', '.join(SECONDS)}"
+        return replace(verdict, reason=reason, remedy="judge a number with that unit, or give the mark a unit of time")
+    if mark.metric in METRICS or mark.of is not None:
+        return replace(
+            verdict,
+            reason=f"{mark.metric} is computed from run records, not from samples",
+            remedy="judge the `runs` fixture",
+        )
+    if mark.pool and not stands_in:
+        if not samples.kinds:
+            return replace(
+                verdict, reason=f"the mark is for {mark.pool}, the samples do not say what they were taken on"
+            )
+        if pool != str(PoolSpec.parse(mark.pool)):
+            return replace(
+                verdict, word="VOID", reason=f"the mark is for {mark.pool}, the samples were taken on {pool}"
+            )
+    values = [value * SECONDS[mark.unit] for value in samples.values_s]
+    detail = (
+        f"median of {len(values)} samples after {len(samples.warmups_s)} warm-ups ({samples.clock} clock), "
+        f"{min(values):.4g} to {max(values):.4g} {mark.unit}; all of one run, so no interval"
+    )
+    return _compare(mark, replace(verdict, details=(detail,)), statistics.median(values))
+
+
+def judge_value(  # noqa: PLR0913 - one keyword for each thing that a test can state
+    mark: PassMark,
+    value: float,
+    *,
+    lock: Lock | None = None,
+    stands_in: bool = False,
+    devices: tuple[str, ...] = (),
+    code_changed: bool = False,
+) -> Verdict:
+    """Judge a bare number, in the unit of the mark.
+
+    Args:
+        mark: as collected.
+        value: as the test worked it out.
+        lock: of the suite.
+        stands_in: whether the session's CPU pool stands in for the mark's own: a rehearsal.
+        devices: kinds on which it was measured, as the test states them.
+        code_changed: whether what produces the number differs from the lock.
+    """
+    notes: list[Note] = ["value-stated", "self-reported"]
+    if devices:
+        notes.append("devices-stated")
+    if code_changed:
+        notes.append("code-changed")
+    verdict = _start(mark, lock, stands_in=stands_in, notes=tuple(notes))
+    if verdict.word == "TAMPERED":
+        return verdict
+    if mark.of is not None:
+        return replace(
+            verdict,
+            reason=f"of={mark.of!r} is worked out from run records, a number has none",
+            remedy="judge the `runs` fixture",
+        )
+    if mark.pool and not stands_in:
+        stated = _pool_text(devices)
+        if not stated:
+            return replace(verdict, reason=f"the mark is for {mark.pool}, the number does not say what it was taken on")
+        if stated != str(PoolSpec.parse(mark.pool)):
+            return replace(
+                verdict, word="VOID", reason=f"the mark is for {mark.pool}, the number was taken on {stated}"
+            )
+    return _compare(mark, verdict, float(value))
+
+
+def _start(mark: PassMark, lock: Lock | None, *, stands_in: bool, notes: tuple[Note, ...]) -> Verdict:
+    qualifiers: list[Qualifier] = ["rehearsal"] if stands_in else []
+    frozen = None if lock is None else lock.mark(mark.id)
+    if frozen is None:
+        qualifiers.append("exploratory")
+    amended: tuple[Note, ...] = ("amended",) if lock is not None and lock.amendments(mark.id) else ()
+    faults: list[str] = []
+    if lock is not None:
+        faults += broken_seals(lock)
+        faults += [str(one) for one in compare(lock, mark=mark)] if frozen is not None else []
+    return Verdict(
+        id=mark.id,
+        is_claim=False,
+        word="TAMPERED" if faults else "UNJUDGED",
+        reason=faults[0] if faults else "nothing was measured",
+        qualifiers=tuple(qualifiers),
+        notes=("preliminary", *notes, *amended),
+        metric=mark.metric,
+        comparator=mark.comparator,
+        bound=mark.bound,
+        unit=mark.unit,
+        pool=mark.pool,
+        lock_digest=lock_digest(lock),
+        frozen_at="" if lock is None else lock.frozen_since(mark.id),
+        amendments=()
+        if lock is None
+        else tuple(f"{one.at}: {one.why} (was {one.was})" for one in lock.amendments(mark.id)),
+    )
+
+
+def _compare(mark: PassMark, verdict: Verdict, value: float) -> Verdict:
+    if not math.isfinite(value):
+        return replace(verdict, reason=f"{mark.metric} is {value!r}: no measured number")
+    passes = meets(abs(value) if mark.comparator == "within" else value, mark.comparator, mark.bound)
+    relation = {"at_least": "at least", "at_most": "at most", "within": "within"}[mark.comparator]
+    state = "is" if passes else "is not"
+    return replace(
+        verdict,
+        word="PASS" if passes else "FAIL",
+        value=value,
+        n=1,
+        low=value,
+        high=value,
+        reason=f"{mark.metric} {value:.6g} {mark.unit} {state} {relation} {mark.bound:.6g} {mark.unit}",
+    )
+
+
+def _pool_text(kinds: tuple[str, ...]) -> str:
+    return ",".join(f"{kind}:{kinds.count(kind)}" for kind in sorted(set(kinds)))
