@@ -29,12 +29,12 @@ class Part(NamedTuple):
 PARTS = {
     "cpu": Part("Made-up CPU", "cpu", 0.0125, CPU_HOST),
     "cpu-portable": Part("Made-up CPU", "cpu", 0.0163, CPU_HOST, cpu_capability="DEFAULT"),
-    "a40": Part("NVIDIA A40", "nvidia", 0.24, COORDINATOR_HOST, 47_608_692_736, "sm_86", "2.14.1+cu130", "CUDA 13.0"),
+    "a40": Part("NVIDIA A40", "nvidia", 0.24, COORDINATOR_HOST, 47_608_692_736, "sm_86", "2.14.1+cu130", "13.0"),
     "rtx4090": Part(
-        "NVIDIA GeForce RTX 4090", "nvidia", 0.13, "gpu-host-2", 25_250_627_584, "sm_89", "2.14.1+cu130", "CUDA 13.0"
+        "NVIDIA GeForce RTX 4090", "nvidia", 0.13, "gpu-host-2", 25_250_627_584, "sm_89", "2.14.1+cu130", "13.0"
     ),
     "mi300x": Part(
-        "AMD Instinct MI300X", "amd", 0.11, "gpu-host-3", 206_141_652_992, "gfx942", "2.14.1+rocm7.1", "HIP 7.1"
+        "AMD Instinct MI300X", "amd", 0.11, "gpu-host-3", 206_141_652_992, "gfx942", "2.14.1+rocm7.1", "7.1.25424"
     ),
 }
 

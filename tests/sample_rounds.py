@@ -6,7 +6,6 @@ from pytest_mixgpu.records.model import Link, RoundLine
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps
 from pytest_mixgpu.timing.phases import attribute
 
-HEADER_BYTES = 212
 MEMORY_BYTES_PER_S = 9e9
 """How fast an update is prepared, combined and loaded."""
 
@@ -77,7 +76,7 @@ def star_round(
         seen=tuple(seen),
         combine=(combine_start_s, combine_end_s),
         losses=(loss,) * len(links),
-        moved_bytes=update_bytes + HEADER_BYTES,
+        moved_bytes=update_bytes,
     )
 
 
@@ -98,7 +97,6 @@ def _round(
         attribute(own, one, last_ready_s=last_ready_s, combine_start_s=start_s, combine_end_s=end_s)
         for own, one in zip(stamps, seen or (None,) * len(stamps), strict=True)
     ]
-    count = len(participants)
     return RoundLine(
         index=0,
         warmup=False,
@@ -112,10 +110,10 @@ def _round(
         combine_end_s=end_s,
         segments=tuple(one.segments for one in attributions),
         overlap_s=tuple(one.overlap_s for one in attributions),
-        clock_offset_s=(0.0,) * count,
-        clock_uncertainty_s=(0.0001,) * count,
-        sent_bytes=(moved_bytes,) * count,
-        received_bytes=(moved_bytes,) * count,
+        clock_offset_s=(0.0,) * len(seen),
+        clock_uncertainty_s=(0.0001,) * len(seen),
+        sent_bytes=(moved_bytes,) * len(seen),
+        received_bytes=(moved_bytes,) * len(seen),
         train_loss=losses,
-        foreign_share=(0.01,) * count,
+        foreign_share=(0.01,) * len(participants),
     )

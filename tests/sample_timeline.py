@@ -118,7 +118,7 @@ class Timeline:
             data_digest=hex_of(f"data of {header.settings.workload}"),
             data_counts=self.profile.data_counts,
             num_parameters=self.profile.num_parameters,
-            update_bytes=0 if header.settings.exchange == "none" else 4 * self.profile.num_parameters,
+            update_bytes=4 * self.profile.num_parameters if header.settings.exchange == "star" else 0,
         )
 
     def _round(self, index: int, participant: int, *, warmup: bool, links: Start) -> None:

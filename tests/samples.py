@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.records.assemble import assemble
 from pytest_mixgpu.records.codec import encode
-from pytest_mixgpu.records.model import Digests, Fault, Header, RunRecord, Settings, Start
+from pytest_mixgpu.records.model import Digests, Fault, Header, RunRecord, Settings, Span, Start
 from pytest_mixgpu.records.plan import Plan, Rehearsal, RolePlan
 from pytest_mixgpu.records.plan_file import load_plan, plan_digest, settings_for
 from pytest_mixgpu.records.store import RunStore
@@ -226,8 +226,11 @@ def seal(store: RunStore, runs: Sequence[MadeRun]) -> None:
         writer = store.register(run.header)
         for line in list(run.lines())[1:]:
             writer.write(line)
+        (writer.folder / "logs").mkdir()
         for worker in run.start.workers if run.start else ():
-            (writer.folder / f"{worker.worker}.log").write_text(f"{worker.worker} of {run.header.run_id}\n", "utf-8")
+            (writer.folder / "logs" / f"{worker.worker}.log").write_text(
+                f"{worker.worker} of {run.header.run_id}\n", "utf-8"
+            )
         if run.outcome is None:
             writer.abandon()
         else:
@@ -325,7 +328,6 @@ def with_speed(run: MadeRun, factor: float) -> MadeRun:
 
 def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 was killed by SIGKILL") -> MadeRun:
     """Let the run fail after this many rounds, warm-ups counted."""
-    rounds = run.rounds[:after_rounds]
     device = run.header.pool.devices[-1]
     fault = Fault(
         at=run.header.registered_at,
@@ -335,16 +337,18 @@ def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 
         phase="compute",
         round_index=after_rounds,
         message=message,
+        log=f"logs/participant-{len(run.header.pool) - 1}.log",
     )
-    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
-    failed = run._replace(rounds=rounds, evaluations=kept, faults=(fault,))
-    return with_outcome(failed, status="failed", reason=message)
+    failed = _cut(run, after_rounds)._replace(faults=(fault,))
+    spans = _spans_of(failed)
+    moved = sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in failed.rounds)
+    leased_s = sum(span.duration_s for span in spans)
+    return with_outcome(failed, status="failed", reason=message, spans=spans, leased_s=leased_s, moved_bytes=moved)
 
 
 def as_aborted(run: MadeRun, *, after_rounds: int) -> MadeRun:
     """Let the session be killed after this many rounds: the run never closes."""
-    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
-    return run._replace(rounds=run.rounds[:after_rounds], evaluations=kept, outcome=None)
+    return _cut(run, after_rounds)._replace(outcome=None)
 
 
 def only(doctor: Doctor, *, name: str = "", leg: str = "", repeat: int | None = None) -> Doctor:
@@ -369,3 +373,21 @@ def tamper(store: RunStore, run_id: str, old: bytes, new: bytes) -> None:
 def _start(run: MadeRun) -> Start:
     assert run.start is not None
     return run.start
+
+
+def _cut(run: MadeRun, after_rounds: int) -> MadeRun:
+    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
+    return run._replace(rounds=run.rounds[:after_rounds], evaluations=kept)
+
+
+def _spans_of(run: MadeRun) -> tuple[Span, ...]:
+    """Return the spans as far as the run's rounds go, and the teardown right after them."""
+    assert run.outcome is not None
+    kept: list[Span] = []
+    num_rounds, now_s = 0, 0.0
+    for span in run.outcome.spans:
+        num_rounds += span.name == "training"
+        if num_rounds <= len(run.rounds) or span.name == "teardown":
+            kept.append(Span(span.name, now_s, span.duration_s))
+            now_s += span.duration_s
+    return tuple(kept)

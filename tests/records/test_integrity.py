@@ -46,7 +46,7 @@ def _smuggle(store: RunStore) -> None:
 
 
 def _log(store: RunStore) -> Path:
-    return store.survey()[0].folder / "participant-0.log"
+    return store.survey()[0].folder / "logs" / "participant-0.log"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_a_record_that_was_changed_is_named(store: RunStore, old: str, new: str,
             lambda s: _log(s).write_text("x"), "participant-0.log was changed after it was sealed", id="changed"
         ),
         pytest.param(lambda s: _log(s).unlink(), "participant-0.log is gone", id="gone"),
-        pytest.param(lambda s: _log(s).with_name("new").touch(), "the file new was added after it closed", id="added"),
+        pytest.param(
+            lambda s: _log(s).with_name("new").touch(), "the file logs/new was added after it closed", id="added"
+        ),
         pytest.param(_smuggle, "runs/x is not registered in the ledger", id="stray"),
         pytest.param(_edit_ledger, "as the hash of the line before", id="ledger"),
     ],

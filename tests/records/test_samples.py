@@ -97,6 +97,9 @@ def test_doctors_change_what_they_say() -> None:
     )
     failed = as_record(as_failed(run, after_rounds=2))
     assert ("failed", 2, None, 1) == (failed.status, len(failed.rounds), failed.test, len(failed.faults))
+    assert failed.outcome is not None
+    assert 2 == [span.name for span in failed.outcome.spans].count("training")
+    assert math.isclose(failed.outcome.leased_s, sum(span.duration_s for span in failed.outcome.spans))
 
 
 def test_the_same_call_makes_the_same_run() -> None:
