@@ -1,0 +1,60 @@
+"""A worker that fails ends the run: the record says who, where, in which phase and round, and nothing is left running."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pytest_mixgpu.launch.local import LocalLauncher
+from pytest_mixgpu.launch.protocol import Limits
+from pytest_mixgpu.records.model import RunRecord
+from tests.jobs.faulty_workers import FaultyLauncher
+from tests.jobs.made_jobs import core_pool, made_header, run_it
+
+_LIMITS = Limits(heartbeat_s=2.0, progress_s=3.0, grace_s=1.0)
+
+
+def _fail(launcher: LocalLauncher, folder: Path, *, worker: str, fault: str, phase: str) -> RunRecord:
+    faulty = FaultyLauncher(launcher, worker=worker, fault=fault, round_index=1, phase=phase)
+    header = made_header(pool=core_pool("cpu", "cpu", "cpu"), shares=(3, 3, 2))
+    return run_it(header, faulty, folder, limits=_LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("raise", "FloatingPointError: the gradient blew up"),
+        ("SIGKILL", "SIGKILL"),
+        ("SIGSTOP", "stopped"),
+        ("hang", "no progress"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("worker", "phase"),
+    [("participant-1", "compute"), ("participant-1", "send"), ("coordinator", "combine")],
+    ids=["in compute", "in send", "the coordinator"],
+)
+def test_the_right_worker_is_blamed(
+    torch_launcher: LocalLauncher, tmp_path: Path, fault: str, words: str, worker: str, phase: str
+) -> None:
+    """Whatever happens to whom, the record names the worker, its device, the phase and the round."""
+    record = _fail(torch_launcher, tmp_path, worker=worker, fault=fault, phase=phase)
+
+    assert record.status == "failed"
+    assert record.outcome is not None
+    assert words in record.outcome.reason
+    (line,) = record.faults
+    assert (worker, phase, 1) == (line.worker, line.phase, line.round_index)
+    assert line.device == (record.devices[1].id if worker == "participant-1" else "")
+    assert f"logs/{worker}.log" == line.log
+    assert line.log in record.outcome.files
+    assert [0] == [done.index for done in record.rounds]
+
+
+def test_nothing_is_left_running(torch_launcher: LocalLauncher, tmp_path: Path) -> None:
+    """After a failure no worker of the run lives."""
+    record = _fail(torch_launcher, tmp_path, worker="participant-2", fault="raise", phase="prepare")
+
+    assert record.start is not None
+    pids = [facts.pid for facts in record.start.workers]
+    assert [] == [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
