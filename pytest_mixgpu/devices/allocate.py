@@ -18,10 +18,7 @@ from pytest_mixgpu.errors import PoolShortfallError, SpecError
 TWIN_TOLERANCE: Final = 0.05
 """Two cards of one name differ in memory if the larger has more than this share above the smaller."""
 
-_ADVICE: Final = (
-    "Ask for what is here (--mixgpu-devices lists it), run where the devices are, or leave out --gpus to rehearse on "
-    "the plan's stand-in pool."
-)
+_ADVICE: Final = "Ask for what is here (--mixgpu-devices lists it), or run where the devices are."
 
 
 def allocate(spec: PoolSpec, inventory: Inventory, *, avoid: Collection[str] = ()) -> Pool:

@@ -185,13 +185,15 @@ def _read_cores(proc: Path, step_s: float) -> dict[int, CoreTimes]:
 
 def _family(proc: Path, roots: Iterable[int], *, lists_children: bool) -> tuple[int, ...]:
     """Our processes: the roots and all their descendants."""
+    if not lists_children:
+        return tuple(dict.fromkeys(pid for root in roots for pid in (root, *_searched_descendants(root))))
     found: dict[int, None] = {}
     pending = list(roots)
     while pending:
         pid = pending.pop()
         if pid not in found:
             found[pid] = None
-            pending.extend(_listed_children(proc, pid) if lists_children else _searched_children(pid))
+            pending.extend(_listed_children(proc, pid))
     return tuple(found)
 
 
@@ -204,12 +206,12 @@ def _listed_children(proc: Path, pid: int) -> list[int]:
     return children
 
 
-def _searched_children(pid: int) -> list[int]:
-    """Find children on a kernel that does not list them."""
+def _searched_descendants(pid: int) -> list[int]:
+    """Find descendants on a kernel that does not list children: one look at all processes."""
     import psutil
 
     try:
-        return [child.pid for child in psutil.Process(pid).children()]
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
         return []
 

@@ -45,36 +45,55 @@ class Source(Protocol):
 
 
 class CpuSource:
-    """The cores that this process may run on."""
+    """The cores that this process may run on.
 
-    def __init__(
-        self, *, cpuinfo: Path = Path("/proc/cpuinfo"), topology: Path = Path("/sys/devices/system/cpu")
-    ) -> None:
-        self._cpuinfo = cpuinfo
-        self._topology = topology
+    Args:
+        root: where `/proc` and `/sys` are.
+    """
+
+    def __init__(self, *, root: Path = Path("/")) -> None:
+        self._root = root
 
     def look(self) -> Inventory:
         """List the cores, physical ones first."""
         host = socket.gethostname()
         name = self._model()
         cores = sorted(os.sched_getaffinity(0), key=lambda core: (self._sibling_rank(core), core))
-        return Inventory(devices=tuple(_core(host, core, name) for core in cores))
+        devices = tuple(_core(host, core, name) for core in cores)
+        quota = self._quota()
+        if quota is None or quota >= len(cores):
+            return Inventory(devices=devices)
+        note = (
+            f"this container may use the time of {quota:g} cores, and sees {len(cores)}: more participants than that are "
+            "held back by the kernel, which no sampler sees"
+        )
+        return Inventory(devices=devices, notes=(note,))
 
     def _model(self) -> str:
-        try:
-            text = self._cpuinfo.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return "CPU"
-        match = re.search(r"^(?:model name|cpu model|Processor|uarch)\s*:\s*(\S.*)$", text, re.MULTILINE)
+        pattern = r"^(?:model name|cpu model|Processor|uarch)\s*:\s*(\S.*)$"
+        match = re.search(pattern, self._read("proc/cpuinfo"), re.MULTILINE)
         return match[1].strip() if match else f"{os.uname().machine} CPU"
 
     def _sibling_rank(self, core: int) -> int:
         """0 for the first hardware thread of a physical core: two participants fit badly on one."""
-        try:
-            text = (self._topology / f"cpu{core}" / "topology" / "thread_siblings_list").read_text(encoding="ascii")
-        except OSError:
-            return 0
+        text = self._read(f"sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
         return sum(1 for sibling in _cores_of(text) if sibling < core)
+
+    def _quota(self) -> float | None:
+        """The cores' worth of time that a control group leaves; None is no limit."""
+        parts = self._read("sys/fs/cgroup/cpu.max").split()
+        if not parts:
+            parts = [self._read(f"sys/fs/cgroup/cpu/cpu.cfs_{part}_us").strip() for part in ("quota", "period")]
+        if not all(part.isdigit() and int(part) for part in parts):
+            return None
+        return int(parts[0]) / int(parts[1])
+
+    def _read(self, name: str) -> str:
+        """Read a file of the kernel; one that is not there says nothing."""
+        try:
+            return (self._root / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
 
 
 def take_inventory(sources: Sequence[Source] | None = None) -> Inventory:
@@ -102,8 +121,8 @@ def describe(inventory: Inventory) -> list[str]:
     if not lines:
         lines = ["  no GPU"]
     for (name, host), count in Counter((core.name, core.host) for core in inventory.cores).items():
-        numbers = ",".join(str(core.ordinal) for core in inventory.cores if (core.name, core.host) == (name, host))
-        lines.append(f"  {'cpu':<20} {count} x {name} on {host}, cores {numbers}")
+        numbers = [core.ordinal for core in inventory.cores if (core.name, core.host) == (name, host)]
+        lines.append(f"  {'cpu':<20} {count} x {name} on {host}, cores {_ranges(numbers)}")
     if inventory.cores:
         kinds = "; ".join(f"{kind.name} ({kind.description})" for kind in CPU_KINDS.values())
         lines.append(f"  A core serves as any CPU kind: {kinds}")
@@ -140,6 +159,17 @@ def _core(host: str, core: int, name: str) -> Device:
         architecture=os.uname().machine,
         environment=kind.environment,
     )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Write numbers as a kernel does: `0-3,8`."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _cores_of(text: str) -> list[int]:

@@ -72,8 +72,12 @@ class Lease:
 
 
 def lease_folder() -> Path:
-    """The folder that all users of this machine share; it is made when first needed."""
-    return Path(tempfile.gettempdir()) / FOLDER_NAME
+    """The folder that all users of this machine share; it is made when first needed.
+
+    `TMPDIR` has no say where it can be helped: sessions with different ones must meet.
+    """
+    shared = Path("/tmp")  # noqa: S108 - the same for everybody is the point; a link or a file there is refused
+    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / FOLDER_NAME
 
 
 def lease(

@@ -66,9 +66,9 @@ def test_a_request_is_met_in_full_or_not_at_all(count: int) -> None:
         allocate(spec, machine)
 
 
-def test_a_shortfall_on_a_machine_without_gpus_says_how_to_rehearse() -> None:
+def test_a_shortfall_on_a_machine_without_gpus_says_what_is_there_instead() -> None:
     """The message names what is here and what to do."""
-    with pytest.raises(PoolShortfallError, match=r"has cpu:2 and no GPU.*leave out --gpus to rehearse"):
+    with pytest.raises(PoolShortfallError, match=r"has cpu:2 and no GPU.*--mixgpu-devices"):
         allocate(PoolSpec.parse("a40:16"), _machine())
 
 
@@ -197,6 +197,14 @@ def test_a_pool_holds_exactly_what_was_asked_for_and_no_device_twice(names: list
     for kind, count in counts.items():
         if kind != "cuda":
             assert count <= pool.kinds[kind]
+
+
+@given(names=st.lists(st.sampled_from(NAMES), max_size=8))
+def test_a_pools_own_text_is_a_canonical_request(names: list[str]) -> None:
+    """What a pool is called and what was asked for can be compared as text."""
+    pool = allocate(PoolSpec.parse("auto"), _machine(*names))
+
+    assert pool.spec == str(PoolSpec.parse(pool.spec))
 
 
 def test_a_core_of_the_pool_serves_as_any_cpu_kind() -> None:

@@ -172,9 +172,11 @@ def test_a_real_foreign_process_is_seen_and_our_own_is_not() -> None:
     assert ours_alone is None or ours_alone <= disturbed
 
 
-def test_descendants_of_ours_are_ours() -> None:
-    """Workers are found below the process that started them."""
+@pytest.mark.parametrize("lists_children", [True, False])
+def test_descendants_of_ours_are_ours(tmp_path: Path, *, lists_children: bool) -> None:
+    """Workers are found below the process that started them, also where the kernel lists no children."""
+    proc = Path("/proc") if lists_children else tmp_path
     with _burner(min(os.sched_getaffinity(0))) as child:
-        processes = Interference((0,)).sample().processes
+        processes = Interference((0,), proc=proc).sample().processes
 
     assert {os.getpid(), child.pid} <= processes.keys()

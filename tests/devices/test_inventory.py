@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from pytest_mixgpu.devices.inventory import CpuSource, describe, identity, take_inventory
 from tests.fakes import FakeMachine, fake_gpu
@@ -49,17 +50,20 @@ def test_a_machine_without_gpus_imports_no_torch() -> None:
     assert "False False" == done.stdout.strip()
 
 
+def _write(root: Path, name: str, text: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text, encoding="utf-8")
+
+
 def test_the_second_thread_of_a_physical_core_comes_last(tmp_path: Path) -> None:
     """Two participants on one physical core would fight, so that its siblings are chosen last."""
     cores = sorted(os.sched_getaffinity(0))
     for core in cores:
-        folder = tmp_path / f"cpu{core}" / "topology"
-        folder.mkdir(parents=True)
         # As if the first two hardware threads were one physical core.
         siblings = ",".join(map(str, cores[:2])) if core in cores[:2] else str(core)
-        (folder / "thread_siblings_list").write_text(siblings, encoding="ascii")
+        _write(tmp_path, f"sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list", siblings)
 
-    devices = CpuSource(topology=tmp_path).look().devices
+    devices = CpuSource(root=tmp_path).look().devices
 
     expected = [*cores[:1], *cores[2:], *cores[1:2]]
     assert expected == [device.ordinal for device in devices]
@@ -67,11 +71,33 @@ def test_the_second_thread_of_a_physical_core_comes_last(tmp_path: Path) -> None
 
 def test_the_processors_name_is_what_the_kernel_says(tmp_path: Path) -> None:
     """Unchanged; where the kernel says none, the machine's architecture stands for it."""
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text("processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\n", encoding="utf-8")
+    assert "CPU" in CpuSource(root=tmp_path).look().devices[0].name
 
-    assert "Some CPU @ 2.00GHz" == CpuSource(cpuinfo=cpuinfo).look().devices[0].name
-    assert "CPU" in CpuSource(cpuinfo=tmp_path / "absent").look().devices[0].name
+    _write(tmp_path, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.00GHz\n")
+
+    assert "Some CPU @ 2.00GHz" == CpuSource(root=tmp_path).look().devices[0].name
+
+
+@pytest.mark.parametrize(
+    ("files", "is_noted"),
+    [
+        ({}, False),
+        ({"cpu.max": "max 100000\n"}, False),
+        ({"cpu.max": "50000 100000\n"}, True),
+        ({"cpu.max": "99900000 100000\n"}, False),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, False),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, True),
+    ],
+    ids=["no-group", "no-limit", "half-a-core", "ample", "old-no-limit", "old-half-a-core"],
+)
+def test_a_container_with_less_time_than_cores_is_noted(
+    tmp_path: Path, files: dict[str, str], *, is_noted: bool
+) -> None:
+    """It would be slow without anybody to blame."""
+    for name, text in files.items():
+        _write(tmp_path, f"sys/fs/cgroup/{name}", text)
+
+    assert is_noted == bool(CpuSource(root=tmp_path).look().notes)
 
 
 def test_sources_are_joined_in_their_order() -> None:
@@ -89,7 +115,7 @@ def test_the_list_for_people_names_kinds_exact_names_and_what_could_not_be_seen(
 
     for part in ("a40:1,unresolved:2", "NVIDIA A40", "AMD Radeon Graphics", "a device without a name", "generic-name"):
         assert part in text
-    assert "2 x Fake CPU on fake, cores 0,1" in text
+    assert "2 x Fake CPU on fake, cores 0-1" in text
     assert "cpu-portable" in text
     assert "Note: something was not seen" in text
 
