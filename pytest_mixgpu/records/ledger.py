@@ -22,8 +22,6 @@ Event = Literal["open", "register", "close", "repair"]
 FIRST_PREV = "0" * 64
 """What the first line holds in place of the hash of a line before it."""
 
-LOCK_TIMEOUT_S = 60.0
-
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One line of the ledger. What does not apply to an event is empty, and is left out of the line."""
@@ -74,10 +72,12 @@ class Ledger:
 
     Args:
         path: the file; it need not exist.
+        lock_timeout_s: how long another session may hold it before that is an error.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, lock_timeout_s: float = 60.0) -> None:
         self.path = path
+        self._lock_timeout_s = lock_timeout_s
 
     @property
     def head(self) -> str:
@@ -161,11 +161,11 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            lock = FileLock(f"{self.path}.lock").acquire(timeout=LOCK_TIMEOUT_S)
+            lock = FileLock(f"{self.path}.lock").acquire(timeout=self._lock_timeout_s)
         except Timeout as error:
             raise LedgerError(
-                f"{self.path}: another session has held it for {LOCK_TIMEOUT_S:.0f} s, expected it to be free in an "
-                "instant; end that session, or report into another folder (`--mixgpu-report`)"
+                f"{self.path}: another session has held it for {self._lock_timeout_s:.0f} s, expected it to be free "
+                "in an instant; end that session, or report into another folder (`--mixgpu-report`)"
             ) from error
         with lock:
             yield

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -200,3 +201,16 @@ def test_an_entry_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="Expected `int"):
         ledger.append(LedgerEntry(at=AT, event="register", run_id="run-0", seed="seven"))  # type: ignore[arg-type]
     assert not ledger.path.exists()
+
+
+def test_a_ledger_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:
+    """A session that hangs on to the ledger is named as the cause, with what to do; reading goes on meanwhile."""
+    ledger = Ledger(tmp_path / "ledger.jsonl", lock_timeout_s=0.05)
+    fill(ledger)
+    with (
+        FileLock(f"{ledger.path}.lock"),
+        pytest.raises(LedgerError, match=r"another session has held it.*--mixgpu-report"),
+    ):
+        ledger.append(entry("register", "run-9"))
+    with FileLock(f"{ledger.path}.lock"):
+        assert 7 == ledger.count
