@@ -64,8 +64,8 @@ class CpuSource:
         if quota is None or quota >= len(cores):
             return Inventory(devices=devices)
         note = (
-            f"this container may use the time of {quota:g} cores, and sees {len(cores)}: more participants than that are "
-            "held back by the kernel, which no sampler sees"
+            f"this container may use the time of {quota:g} cores, and sees {len(cores)}: more participants than "
+            "that are held back by the kernel, which no sampler sees"
         )
         return Inventory(devices=devices, notes=(note,))
 
