@@ -113,13 +113,14 @@ class Star:
         combine_end_s = time.perf_counter() - start_s
         self._enter("return")
         self._hand_out(round_index, marks, start_s)
-        round_s = time.perf_counter() - start_s
         for connection in self.connections:
             connection.send(Close())
+        stamps = tuple(mark.stamps() for mark in marks)
         return Seen(
             clock_at_go_s=start_s,
-            round_s=round_s,
-            stamps=tuple(mark.stamps() for mark in marks),
+            # The round ends when the last one holds the new model, not when this loop has noticed that it was the last.
+            round_s=max(stamp.held_s for stamp in stamps),
+            stamps=stamps,
             combine_start_s=combine_start_s,
             combine_end_s=combine_end_s,
             samples=tuple(mark.samples for mark in marks),

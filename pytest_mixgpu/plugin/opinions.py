@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 import msgspec
 import pytest
 
+from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MixgpuError
-from pytest_mixgpu.marks.judge import judge_claim, judge_mark, judge_samples, judge_value
+from pytest_mixgpu.marks.claims import judge_claim
+from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
 from pytest_mixgpu.marks.official import official_refusal
+from pytest_mixgpu.marks.stated import judge_samples, judge_value
 from pytest_mixgpu.plugin.keys import OPINIONS
 from pytest_mixgpu.plugin.runs import Runs
 from pytest_mixgpu.report.junit import properties
@@ -48,7 +51,7 @@ class _Judge(Generic[Mark]):
             )
         return chosen[0]
 
-    def _settle(self, mark: Mark, judge: Callable[[], Verdict]) -> Verdict:
+    def _settle(self, mark: Mark, what: Runs | Samples | float, judge: Callable[[], Verdict]) -> Verdict:
         __tracebackhide__ = True
         try:
             verdict = judge()
@@ -57,8 +60,21 @@ class _Judge(Generic[Mark]):
         keep(self._item, verdict)
         failure = failure_text(verdict, official=self._session.options.official)
         if failure:
-            pytest.fail(failure, pytrace=False)
+            pytest.fail("\n\n".join([failure, *self._also_judged(what)]), pytrace=False)
         return verdict
+
+    def _also_judged(self, what: Runs | Samples | float) -> list[str]:
+        """Judge what this test would have judged next on the same runs, since a failure ends its body here."""
+        if not isinstance(what, Runs):
+            return []
+        judged = {verdict.id for verdict in opinions_of(self._item)}
+        texts = []
+        for mark in self._session.marks_of(self._item):
+            if mark.id not in judged:
+                verdict = judge_runs(mark, what)
+                keep(self._item, verdict)
+                texts.append(verdict_text(verdict))
+        return texts
 
 
 class PassmarkJudge(_Judge[PassMark]):
@@ -67,8 +83,19 @@ class PassmarkJudge(_Judge[PassMark]):
     marker = "passmark"
     kind = PassMark
 
-    def judge(self, what: Runs | Samples | float, *, id: str | None = None) -> Verdict:  # noqa: A002  (the marker's own word)
+    def judge(
+        self,
+        what: Runs | Samples | float,
+        *,
+        id: str | None = None,  # noqa: A002  (the marker's own word)
+        devices: str = "",
+    ) -> Verdict:
         """Judge run records, samples of a stopwatch, or a bare number (noted `value-stated`).
+
+        Args:
+            what: the evidence.
+            id: which mark, where the test has several.
+            devices: of a bare number: what it was measured on, `a40:1` (noted `devices-stated`).
 
         Returns:
             The verdict, if it is PASS.
@@ -78,15 +105,16 @@ class PassmarkJudge(_Judge[PassMark]):
         """
         __tracebackhide__ = True
         mark = self._choose(id)
-        return self._settle(mark, lambda: self._verdict(mark, what))
+        return self._settle(mark, what, lambda: self._verdict(mark, what, devices))
 
-    def _verdict(self, mark: PassMark, what: Runs | Samples | float) -> Verdict:
+    def _verdict(self, mark: PassMark, what: Runs | Samples | float, devices: str) -> Verdict:
         if isinstance(what, Runs):
             return judge_mark(mark, what.evidence())
-        state = self._session.lock_state(self._item)
+        lock = self._session.suite_of(self._item).lock
+        stands_in = self._session.stands_in(self._item, mark)
         if isinstance(what, Samples):
-            return judge_samples(mark, what, state)
-        return judge_value(mark, what, state)
+            return judge_samples(mark, what, lock=lock, stands_in=stands_in)
+        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=_kinds(devices))
 
 
 class ClaimJudge(_Judge[Claim]):
@@ -103,13 +131,33 @@ class ClaimJudge(_Judge[Claim]):
         """
         __tracebackhide__ = True
         mark = self._choose(id)
-        return self._settle(mark, lambda: judge_claim(mark, what.evidence()))
+        return self._settle(mark, what, lambda: judge_claim(mark, what.evidence()))
+
+
+def _kinds(devices: str) -> tuple[str, ...]:
+    if not devices:
+        return ()
+    return tuple(term.name for term in PoolSpec.parse(devices).terms for _ in range(term.count or 1))
+
+
+def judge_runs(mark: PassMark | Claim, what: Runs) -> Verdict:
+    """Judge one mark or claim on runs; what keeps runs from being made or read leaves it UNJUDGED."""
+    try:
+        evidence = what.evidence()
+    except MixgpuError as error:
+        return unjudged(mark, str(error))
+    return judge_claim(mark, evidence) if isinstance(mark, Claim) else judge_mark(mark, evidence)
 
 
 def keep(item: pytest.Item, verdict: Verdict) -> None:
     """Keep a verdict on its test, where reports and JUnit find it."""
     item.stash.setdefault(OPINIONS, []).append(verdict)
     item.user_properties.extend(properties(verdict))
+
+
+def opinions_of(item: pytest.Item) -> list[Verdict]:
+    """The verdicts of a test so far."""
+    return list(item.stash.get(OPINIONS, ()) or ())
 
 
 def unjudged(mark: PassMark | Claim, reason: str) -> Verdict:
@@ -139,7 +187,7 @@ def failure_text(verdict: Verdict, *, official: bool) -> str:
 
 def refuse_unjudged(session: MixgpuSession, item: pytest.Item) -> None:
     """Fail a test that passed its body without judging what it is marked with."""
-    judged = {verdict.id for verdict in item.stash.get(OPINIONS, [])}
+    judged = {verdict.id for verdict in opinions_of(item)}
     missing = [mark for mark in session.marks_of(item) if mark.id not in judged]
     for mark in missing:
         word = "claim" if isinstance(mark, Claim) else "passmark"
@@ -157,7 +205,7 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
     """
     if report.when == "teardown" or (report.when == "setup" and report.passed):
         return
-    verdicts = list(item.stash.get(OPINIONS, []))
+    verdicts = opinions_of(item)
     judged = {verdict.id for verdict in verdicts}
     for mark in session.marks_of(item):
         if mark.id not in judged:

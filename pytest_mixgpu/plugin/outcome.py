@@ -65,10 +65,10 @@ class Outcomes:
         """Write the files of each suite; an official session fails on what was frozen and not judged."""
         if self._session.options.edits_lock or self._session.config.option.collectonly:
             return
-        for folder in dict.fromkeys(
-            [judged.folder for judged in self._judged] + [str(suite.folder) for suite in self._session.suites()]
-        ):
-            self._settle(self._session.suite_at(self._session.config.rootpath / folder))
+        root = self._session.config.rootpath
+        judged = [root / one.folder for one in self._judged]
+        for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites())]):
+            self._settle(self._session.suite_at(folder))
         if self._session.options.official and self._left_out and pytest_session.exitstatus == pytest.ExitCode.OK:
             pytest_session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

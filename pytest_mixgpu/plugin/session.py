@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
-    from pytest_mixgpu.marks.judge import LockState
     from pytest_mixgpu.marks.model import Claim, PassMark
     from pytest_mixgpu.plugin.experiment import Experiment
     from pytest_mixgpu.plugin.options import Options
@@ -164,11 +163,12 @@ class MixgpuSession:
             self._launcher = LocalLauncher()
         return self._launcher
 
-    def lock_state(self, item: pytest.Item) -> LockState:
-        """What the lock says, for a test without a plan."""
-        from pytest_mixgpu.plugin.lock_state import lock_state
-
-        return lock_state(self.suite_of(item), self.marks_in(self.suite_of(item)))
+    def stands_in(self, item: pytest.Item, mark: PassMark) -> bool:
+        """Whether this session's CPU cores stand in for the pool that a mark names: a rehearsal."""
+        if not mark.pool:
+            return False
+        pool = self.pool_for(item)
+        return pool.is_cpu and mark.pool != pool.spec
 
     def marks_in(self, suite: Suite) -> dict[str, PassMark | Claim]:
         """Marks and claims of a suite as its tests now write them."""
