@@ -150,6 +150,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     log: str = ""
     is_evidence: bool
     """Whether a verdict names it."""
+    superseded: str
+    """Why it does not count: the field that differs."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,8 @@ Text from outside is neutralised here, once. Computes no metric and judges nothi
 
 from collections.abc import Sequence
 
-from pytest_mixgpu.marks.cost import Cost
+from pytest_mixgpu.marks.cost import cost_of
+from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
@@ -25,7 +26,7 @@ def build_report(
     *,
     occasion: Occasion,
     plan: Plan | None = None,
-    cost: Cost | None = None,
+    evidence: Evidence | None = None,
 ) -> Report:
     """Lay out everything that a session has to say of one suite.
 
@@ -34,26 +35,27 @@ def build_report(
         records: every registered run of the suite, failed and aborted ones too.
         occasion: what the report says of itself.
         plan: the suite's plan, where it has one.
-        cost: what the judge worked out of the cost, where it did.
+        evidence: what the judge looked at, for the bill and for why a run does not count; without it neither is shown.
     """
     ordered = in_order(verdicts, occasion.order)
     evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
     # Conditions and phases are those of the runs that were judged; without any, those of all runs.
-    evidence = [record for record in records if record.id in evidence_ids] or list(records)
+    judged = [record for record in records if record.id in evidence_ids] or list(records)
+    superseded = {} if evidence is None else {one.run_id: str(one) for one in evidence.superseded}
     headline, tone = headline_of(ordered, occasion.tests)
     return Report(
         occasion=_clean_occasion(occasion),
         question=clean(" ".join(plan.question.split())) if plan else "",
         headline=headline,
         tone=tone,
-        banner=_banner(ordered, evidence),
+        banner=_banner(ordered, judged),
         items=items_of(ordered, titles=occasion.titles, tests=occasion.tests),
-        phases=phase_tables(evidence),
-        runs=run_rows(records, evidence_ids),
-        conditions=conditions_section(evidence, plan),
-        environment=environment_section(evidence),
-        cost=cost_section(evidence, plan, cost),
-        not_shown=not_shown_section(ordered, evidence, plan),
+        phases=phase_tables(judged),
+        runs=run_rows(records, evidence_ids, superseded),
+        conditions=conditions_section(judged, plan),
+        environment=environment_section(judged),
+        cost=cost_section(judged, plan, None if evidence is None else cost_of(evidence)),
+        not_shown=not_shown_section(ordered, judged, plan),
         seals=seals_of(ordered),
     )
 
@@ -72,7 +74,7 @@ def _clean_occasion(occasion: Occasion) -> Occasion:
     )
 
 
-def _banner(verdicts: Sequence[Verdict], evidence: Sequence[RunRecord]) -> tuple[str, ...]:
+def _banner(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tuple[str, ...]:
     """Say first what a reader must not overlook."""
     sentences = []
     if any(verdict.word == "TAMPERED" for verdict in verdicts):
@@ -86,8 +88,8 @@ def _banner(verdicts: Sequence[Verdict], evidence: Sequence[RunRecord]) -> tuple
             "Emulated: compute was timed from a profile, not done. No number here was measured on a device."
         )
     if "rehearsal" in qualifiers:
-        pools = sorted({record.header.pool.spec for record in evidence if record.header.rehearsal})
-        workloads = sorted({record.header.settings.workload for record in evidence if record.header.rehearsal})
+        pools = sorted({record.header.pool.spec for record in records if record.header.rehearsal})
+        workloads = sorted({record.header.settings.workload for record in records if record.header.rehearsal})
         stand_in = f" ({clean(', '.join(workloads))} on {clean(', '.join(pools))})" if pools else ""
         sentences.append(
             f"Rehearsal: a stand-in pool or workload{stand_in} ran in the experiment's place. "

@@ -1,6 +1,6 @@
 """From run records to the table of all registered runs, failed and aborted ones included."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
 from pytest_mixgpu import units
@@ -9,13 +9,24 @@ from pytest_mixgpu.report.model import RunRow, Tone
 from pytest_mixgpu.report.sanitise import clean
 
 
-def run_rows(records: Sequence[RunRecord], evidence_ids: Collection[str]) -> tuple[RunRow, ...]:
-    """Lay out every run in the order of registration."""
+def run_rows(
+    records: Sequence[RunRecord], evidence_ids: Collection[str], superseded: Mapping[str, str]
+) -> tuple[RunRow, ...]:
+    """Lay out every run in the order of registration.
+
+    Args:
+        records: every registered run.
+        evidence_ids: runs that a verdict names.
+        superseded: why a run does not count, by its id.
+    """
     ordered = sorted(records, key=lambda record: (record.header.registered_at, record.id))
-    return tuple(_row(record, is_evidence=record.id in evidence_ids) for record in ordered)
+    return tuple(
+        _row(record, is_evidence=record.id in evidence_ids, superseded=superseded.get(record.id, ""))
+        for record in ordered
+    )
 
 
-def _row(record: RunRecord, *, is_evidence: bool) -> RunRow:
+def _row(record: RunRecord, *, is_evidence: bool, superseded: str) -> RunRow:
     header = record.header
     return RunRow(
         run_id=clean(header.run_id),
@@ -39,6 +50,7 @@ def _row(record: RunRecord, *, is_evidence: bool) -> RunRow:
         faults=tuple(_fault(fault) for fault in record.faults),
         log=next((clean(fault.log) for fault in record.faults if fault.log), ""),
         is_evidence=is_evidence,
+        superseded=clean(superseded),
     )
 
 

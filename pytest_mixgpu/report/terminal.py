@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
 from pytest_mixgpu.report.sanitise import clean_for_log
@@ -16,6 +17,9 @@ from pytest_mixgpu.timing.model import PHASES
 
 _MAX_PARTICIPANTS = 4
 """Above this, the table shows those that waited least and most; the page has all."""
+
+_SEALS = ("Lock digest", "Ledger head", "Ledger entries")
+"""What can be compared with a copy that is kept elsewhere."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,12 +45,9 @@ def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Li
         lines += _mark_lines(row, label_width, width)
     if report.phases:
         lines += _phase_lines(report.phases[0], width)
-    seals = {pair.name: pair.text for pair in report.seals}
-    lines += [
-        Line(text=text)
-        for name in ("Ledger head", "Lock digest")
-        for text in _wrap(f"{name.lower()}: {seals.get(name, 'not stated')}", width, indent="  ")
-    ]
+    for seal in report.seals:
+        if seal.name in _SEALS and seal.text != units.NOT_STATED:
+            lines += [Line(text=text) for text in _wrap(f"{seal.name.lower()}: {seal.text}", width, indent="  ")]
     if page:
         lines.append(Line(text=f"page: {page}"))
     return [Line(text=clean_for_log(line.text), tone=line.tone) for line in lines]

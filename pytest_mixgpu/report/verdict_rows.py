@@ -33,7 +33,8 @@ def value_and_bound(verdict: Verdict) -> tuple[str, str]:
     if verdict.bound is None:
         return "" if verdict.is_claim else units.format_quantity(verdict.value, unit), ""
     if verdict.value is None:
-        return units.NOT_MEASURED, f"{comparator} {units.format_exact(verdict.bound)} {unit}".strip()
+        # Not "not measured": a value that does not count may well have been.
+        return "no value", f"{comparator} {units.format_exact(verdict.bound)} {unit}".strip()
     value, bound = units.format_beside(verdict.value, verdict.bound)
     return f"{value} {unit}".strip(), f"{comparator} {bound} {unit}".strip()
 

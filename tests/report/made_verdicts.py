@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pytest_mixgpu.marks.cost import Cost
+from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.model import Occasion, Report
@@ -105,6 +105,6 @@ def records(**more: object) -> list[RunRecord]:
     return [as_record(run) for run in make_runs(**more)]  # type: ignore[arg-type]  # handed through
 
 
-def report_of(verdicts: Sequence[Verdict], runs: Sequence[RunRecord] = (), cost: Cost | None = None) -> Report:
+def report_of(verdicts: Sequence[Verdict], runs: Sequence[RunRecord] = (), evidence: Evidence | None = None) -> Report:
     """Lay out a report of E1."""
-    return build_report(verdicts, runs, occasion=OCCASION, plan=e1_plan(), cost=cost)
+    return build_report(verdicts, runs, occasion=OCCASION, plan=e1_plan(), evidence=evidence)

@@ -4,7 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.cost import Bill, Cost, CostItem
+from pytest_mixgpu.marks.evidence import gather
+from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.report.conditions import conditions_section, environment_section
+from pytest_mixgpu.report.costs import cost_section
 from pytest_mixgpu.report.phases import median_round, phase_table, phase_tables
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup
@@ -16,6 +19,7 @@ from tests.samples import (
     make_run,
     make_runs,
     only,
+    with_digests,
     with_settings,
     with_workers,
 )
@@ -65,7 +69,7 @@ def test_a_test_with_several_marks_is_one_item() -> None:
         pytest.param(1.3999, ("1.3999 x", ">= 1.4 x"), id="just-under"),
         pytest.param(1.4, ("1.4 x", ">= 1.4 x"), id="equal"),
         pytest.param(1.4001, ("1.4001 x", ">= 1.4 x"), id="just-over"),
-        pytest.param(None, ("not measured", ">= 1.4 x"), id="nothing"),
+        pytest.param(None, ("no value", ">= 1.4 x"), id="nothing"),
         pytest.param(float("nan"), ("not a number x", ">= 1.4 x"), id="nan"),
     ],
 )
@@ -133,6 +137,21 @@ def test_every_registered_run_has_a_row() -> None:
     assert (rows["fleet"].is_evidence, rows["mixed"].is_evidence) == (True, False)
 
 
+def test_a_run_that_does_not_count_says_why() -> None:
+    """The field that differs stands with the run, and the bill is that of the evidence."""
+    plan = e1_plan()
+    digest = plan_digest(plan)
+    odd = only(lambda run: with_digests(run, plan="other"), name="reference")
+    runs = records(doctor=odd)
+    evidence = gather(plan, None, runs, session="session-1", rehearsal=True, plan_digest=digest)
+    report = report_of([speedup()], runs, evidence)
+    rows = {row.name: row for row in report.runs}
+
+    assert "does not count: plan" in rows["reference"].superseded
+    assert rows["fleet"].superseded == ""
+    assert report.cost.tables[0].rows[0][0] == "setup"
+
+
 def test_every_setting_of_every_role_is_shown() -> None:
     """What all roles share stands once, what differs stands side by side."""
     section = conditions_section(records(), e1_plan())
@@ -196,7 +215,7 @@ def test_the_bill_is_shown_with_and_without_what_was_compared_with() -> None:
         bare=bill,
         unpriced_kinds=(),
     )
-    section = report_of([claim("cost")], cost=cost).cost
+    section = cost_section([], None, cost)
     table = section.tables[0]
 
     assert table.rows[1] == ("people", "not stated", "not stated", "not stated", "not stated")
