@@ -8,11 +8,12 @@ import pytest
 
 from pytest_mixgpu.devices.allocate import allocate
 from pytest_mixgpu.devices.inventory import describe, take_inventory
+from pytest_mixgpu.devices.lease import busy_ids, lease
+from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
-from pytest_mixgpu.errors import MixgpuError
+from pytest_mixgpu.errors import DeviceBusyError, MixgpuError
 
 if TYPE_CHECKING:
-    from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.records.plan import Plan
 
 
@@ -37,10 +38,24 @@ def pool_for_request(request: str | None, *, plan: Plan | None) -> Pool:
     rehearsal = None if plan is None or plan.rehearsal is None else plan.rehearsal.pool
     text = request or rehearsal or "auto"
     try:
-        return allocate(PoolSpec.parse(text), take_inventory())
+        inventory = take_inventory()
+        # Where there are devices to choose from, those that another session holds are left to it.
+        return allocate(PoolSpec.parse(text), inventory, avoid=busy_ids(Pool(devices=inventory.devices)))
     except MixgpuError as error:
         hint = ""
         if request is not None:
             stand_in = f"rehearses on {rehearsal}" if rehearsal else "rehearses on what is here"
             hint = f" To rehearse without these devices, leave --gpus out: the suite then {stand_in}."
         raise pytest.UsageError(f"--gpus={text}: {error}{hint}") from error
+
+
+def refuse_busy(pool: Pool, *, wait_s: float) -> None:
+    """Make sure that the pool is free, or becomes so while it is waited for.
+
+    Raises:
+        pytest.UsageError: another session holds a device; it names the holder.
+    """
+    try:
+        lease(pool, wait_s=wait_s, holder="a look whether it is free").release()
+    except DeviceBusyError as error:
+        raise pytest.UsageError(f"{error} Wait for it with --mixgpu-wait=SECONDS.") from error

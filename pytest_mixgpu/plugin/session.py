@@ -111,8 +111,16 @@ class MixgpuSession:
                     self.pool_for(item)
                 if needs_runs and suite.plan is not None:
                     self.experiment_of(suite).preflight()
+                    self._refuse_busy(suite)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
+
+    def _refuse_busy(self, suite: Suite) -> None:
+        # The workers of one xdist session hold devices in turn: for them a busy device is no refusal.
+        if not self.shares_session:
+            from pytest_mixgpu.plugin.preflight import refuse_busy
+
+            refuse_busy(self.pool_of(suite), wait_s=self.options.wait_s)
 
     def pool_for(self, item: pytest.Item) -> Pool:
         """The session's pool, as the suite of this test understands it."""
