@@ -4,7 +4,7 @@ from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.cost import ITEMS, Bill, cost_of
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import parse_moment
-from pytest_mixgpu.marks.soundness import contradictions
+from pytest_mixgpu.marks.soundness import time_faults
 
 SPANS = ("setup", "training", "teardown")
 
@@ -21,12 +21,7 @@ def lease_to_release_timed(evidence: Evidence) -> Finding:
         names = {span.name for span in run.outcome.spans}
         if run.status == "completed" and not set(SPANS) <= names:
             missing.append(f"run {run.id} does not state the time of {', '.join(sorted(set(SPANS) - names))}")
-    missing += [
-        text
-        for run in evidence.completed
-        for text in contradictions(run)
-        if "span" in text or "training lasted" in text
-    ]
+    missing += [text for run in evidence.completed for text in time_faults(run)]
     firsts = [
         worker.first_step_s
         for run in evidence.completed

@@ -2,7 +2,7 @@
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.soundness import contradictions
+from pytest_mixgpu.marks.soundness import score_faults
 from pytest_mixgpu.marks.timings import score_text
 
 SPLITS = ("train", "validation", "test")
@@ -57,7 +57,7 @@ def done_by_quality(evidence: Evidence) -> Finding:
         for run in finished
         if run.test is None
     ]
-    missing += [text for run in finished for text in contradictions(run) if "scored" in text or "images right" in text]
+    missing += [text for run in finished for text in score_faults(run)]
     if not finished:
         missing.append("no run was trained to the finish")
     done = () if workload is None else (f"target {100 * workload.target:g} % of the test set; {workload.done}",)

@@ -2,7 +2,7 @@
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.soundness import contradictions
+from pytest_mixgpu.marks.soundness import round_faults
 from pytest_mixgpu.marks.timings import phase_medians_s, samples_a_round
 from pytest_mixgpu.records.model import RunRecord
 
@@ -30,7 +30,7 @@ def phases_add_up(evidence: Evidence) -> Finding:
     missing: list[str] = []
     stated: list[str] = []
     for run in _timed(evidence):
-        missing += [text for text in contradictions(run) if ": round " in text]
+        missing += round_faults(run)
         for line in run.measured_rounds:
             if any(not segments for segments in line.segments):
                 missing.append(f"run {run.id}: round {line.index} has a participant without phases")
