@@ -1,7 +1,6 @@
 """The workers of one run as the supervisor sees them: messages in and out, faults, a clean stop. Imports no torch."""
 
 import contextlib
-import os
 import selectors
 import signal
 import socket
@@ -10,114 +9,24 @@ from collections import deque
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
 from pytest_mixgpu.errors import RunFailedError
-from pytest_mixgpu.launch.board import Board
-from pytest_mixgpu.launch.frames import Decoder, Tag, encode
+from pytest_mixgpu.launch.board import Status
+from pytest_mixgpu.launch.frames import encode
+from pytest_mixgpu.launch.member import Member
 from pytest_mixgpu.launch.nursery import Zygote, read_tail
 from pytest_mixgpu.launch.protocol import Limits, Message, Task
 from pytest_mixgpu.launch.requests import Fork
-from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Failure, Sight, find_cause, find_silent
+from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Sight, find_cause, find_silent
 
 _TICK_S = 0.2
 _SETTLE_S = 0.5
 """How long other workers' ends are waited for after the first sign of trouble, so that the first cause is seen."""
-_CLOSE_LOOK_S = 1.5
-"""Age of a sign of life from which the kernel is asked for the state of the process."""
 _KILL_S = 5.0
 """How long an end by SIGKILL may take."""
 
 
-class Member:
-    """One worker: its line, its board and what it said."""
-
-    def __init__(self, task: Task, zygote: Zygote, request: Fork) -> None:
-        self.task, self.zygote, self.number, self.log_path = task, zygote, request.number, Path(request.log_path)
-        self.log_start_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
-        self.line, theirs = socket.socketpair()
-        board_fd = Board.open_page()
-        with theirs:
-            self.board = Board(board_fd)
-            zygote.fork(request, line=theirs, board_fd=board_fd)
-        os.close(board_fd)
-        self.line.settimeout(0)
-        self.decoder = Decoder()
-        self.outgoing = bytearray(encode("task", {"entry": task.entry, "payload": task.payload}))
-        self.open = True
-        """Whether more may be heard of it."""
-        self.deaf = False
-        """Whether nothing can be said to it any more."""
-        self.greeted = self.returned = False
-        self.failure: Failure | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether its process is gone."""
-        return self.number in self.zygote.exits or bool(self.zygote.failure)
-
-    def read(self) -> list[Message]:
-        """Take in what it said, without waiting; own words of the harness are kept here."""
-        messages: list[Message] = []
-        while self.open:
-            try:
-                data = self.line.recv(1 << 20)
-            except BlockingIOError:
-                break
-            except ConnectionResetError:
-                data = b""
-            self.open = bool(data)
-            for tag, body in self.decoder.feed(data):
-                self._take(tag, body, messages)
-        return messages
-
-    def _take(self, tag: Tag, body: Message, messages: list[Message]) -> None:
-        if tag == "message":
-            messages.append(body)
-        elif tag == "hello":
-            self.greeted = True
-        elif tag == "returned":
-            self.returned = True
-        elif tag == "failure":
-            self.failure = msgspec.convert(body, Failure)
-
-    def write(self) -> None:
-        """Hand over what waits to go out, as far as the line takes it."""
-        while self.open and self.outgoing:
-            try:
-                sent = self.line.send(memoryview(self.outgoing)[: 1 << 20])
-            except BlockingIOError:
-                return
-            except (BrokenPipeError, ConnectionResetError):
-                self.outgoing.clear()
-                self.deaf = True
-                return
-            del self.outgoing[:sent]
-
-    def sight(self, *, now_s: float, awake_s: float, asked_s: float, look_closely: bool) -> Sight:
-        """What is seen of it now; ages count from `awake_s` at the earliest."""
-        status = self.board.read()
-        end = self.zygote.exits.get(self.number)
-        beat_age_s = now_s - max(self.board.beat_s or now_s, awake_s)
-        look_closely = look_closely or beat_age_s > _CLOSE_LOOK_S
-        return Sight(
-            name=self.task.name,
-            status=status,
-            greeted=self.greeted,
-            beat_age_s=beat_age_s,
-            asked_age_s=now_s - asked_s,
-            progress_age_s=now_s - max(status.since_s if status is not None else asked_s, awake_s),
-            process_state=_process_state(self.zygote.pids.get(self.number)) if look_closely else "",
-            exit_code=end.code if end is not None else None,
-            exit_signal=end.signal if end is not None else None,
-            lost_zygote=self.zygote.failure if end is None else "",
-            failure=self.failure,
-            returned=self.returned,
-        )
-
-
 class LocalCrew:
-    """Workers that were forked on this machine.
+    """Workers that were forked on this machine; one thread speaks to them.
 
     Args:
         limits: how long silence is borne.
@@ -158,6 +67,10 @@ class LocalCrew:
         """Process ids by worker."""
         return {name: member.zygote.pids[member.number] for name, member in self._members.items()}
 
+    def statuses(self) -> dict[str, Status | None]:
+        """What each worker last said of itself: phase and round, and since when."""
+        return {name: member.board.read() for name, member in self._members.items()}
+
     def send(self, worker: str, message: Message) -> None:
         """Say something to one worker.
 
@@ -185,18 +98,19 @@ class LocalCrew:
                 was said for `timeout_s`; or all have returned.
         """
         began_s = time.monotonic()
+        left_s = float("inf") if timeout_s is None else timeout_s
         while not self._received:
-            self._watch()
+            self._watch(wait_s=max(0.0, min(_TICK_S, left_s)), listening_since_s=began_s)
             if self._received:
                 break
-            if timeout_s is not None and time.monotonic() - began_s > timeout_s:
+            if timeout_s is not None and (left_s := began_s + timeout_s - time.monotonic()) <= 0:
                 raise self._error(find_silent(self._sights(), timeout_s=timeout_s))
             if all(member.returned for member in self._members.values()):
                 last = next(reversed(self._members))
                 raise self._error(Cause(worker=last, reason="returned, as all did; no more will be said", rank=CERTAIN))
         return self._received.popleft()
 
-    def _watch(self, *, wait_s: float = _TICK_S) -> None:
+    def _watch(self, *, wait_s: float = _TICK_S, listening_since_s: float | None = None) -> None:
         """Move bytes for one tick and raise when a worker is at fault."""
         self._pump(wait_s)
         now_s = time.monotonic()
@@ -205,7 +119,7 @@ class LocalCrew:
         self._last_look_s = now_s
         # The cause may show a moment after its consequence, and the last word of a worker after its end.
         settled_s = time.monotonic() + _SETTLE_S
-        while (cause := self._trouble()) is not None:
+        while (cause := self._trouble(listening_since_s)) is not None:
             if cause.rank <= CERTAIN or time.monotonic() > settled_s:
                 raise self._error(cause)
             self._pump(0.02)
@@ -236,8 +150,10 @@ class LocalCrew:
             for member in self._members.values()
         ]
 
-    def _trouble(self) -> Cause | None:
-        return find_cause(self._sights(), self._limits)
+    def _trouble(self, listening_since_s: float | None) -> Cause | None:
+        since_s = max(listening_since_s or float("inf"), self._awake_s)
+        listening_s = max(0.0, time.monotonic() - since_s)
+        return find_cause(self._sights(), self._limits, listening_s=listening_s)
 
     def _error(self, cause: Cause) -> RunFailedError:
         member = self._members[cause.worker]
@@ -294,11 +210,12 @@ class LocalCrew:
             self._pump(0.02)
 
     def _may_yet_end(self, member: Member) -> bool:
-        return not member.ended and _process_state(member.zygote.pids.get(member.number)) not in {"T", "t"}
+        return not member.ended and member.process_state() not in {"T", "t"}
 
     def _end_at_once(self) -> None:
-        for member in self._members.values():
-            member.zygote.signal(member.number, signal.SIGKILL, group=True)
+        self._kill_members()
+        for zygote in self._zygotes:
+            zygote.resume()
         self._pump_until_ended(_KILL_S)
         for zygote in self._zygotes:
             if any(not member.ended for member in self._members.values() if member.zygote is zygote):
@@ -306,6 +223,11 @@ class LocalCrew:
             else:
                 zygote.sweep(timeout_s=_KILL_S)
         self._pump_until_ended(_KILL_S)
+        self._kill_members()
+
+    def _kill_members(self) -> None:
+        for member in self._members.values():
+            member.zygote.signal(member.number, signal.SIGKILL, group=True)
 
     def _pump_until_ended(self, patience_s: float) -> None:
         deadline_s = time.monotonic() + patience_s
@@ -317,16 +239,6 @@ class LocalCrew:
 
     def __exit__(self, *exc_info: object) -> None:
         self.stop()
-
-
-def _process_state(pid: int | None) -> str:
-    if pid is None:
-        return ""
-    try:
-        # The name in brackets may hold anything, brackets too; the state is the first word after the last one.
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
 
 
 def _count_oom_kills() -> int:

@@ -193,6 +193,10 @@ class Zygote:
             self.wait(0.05)
             self.pump()
 
+    def resume(self) -> None:
+        """Let it go on if somebody stopped it."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """End it by force; its workers die with it."""
         self._process.kill()
@@ -201,9 +205,10 @@ class Zygote:
         """End it and all that it started."""
         self.failure = self.failure or f"the parent process of the workers (pid {self.pid}) was told to end"
         self._control.close()
+        self.resume()
         try:
             self._process.wait(timeout=10.0)
-        except subprocess.TimeoutExpired:  # it is stopped or stuck in an import
+        except subprocess.TimeoutExpired:  # stuck in an import
             self._process.kill()
             self._process.wait()
         self._log.close()

@@ -72,8 +72,8 @@ class Channel(Protocol):
     def status(self, *, phase: str, round_index: int | None = None) -> None:
         """State what is being done now; it travels with the heartbeat and is what a failure names.
 
-        A worker that waits for others says one of `WAITING_PHASES`. While it waits in `receive`, it is the supervisor's
-        turn and no progress is asked of it.
+        Saying the same again shows progress too. A worker that waits for others says one of `WAITING_PHASES`. While it
+        waits in `receive`, it is the supervisor's turn and no progress is asked of it.
         """
 
 

@@ -84,11 +84,17 @@ _LOST_PEER = 5
 _HUNG = 6
 
 
-def find_cause(sights: Sequence[Sight], limits: Limits) -> Cause | None:
-    """Name the first cause of trouble among the workers; None while all is well."""
+def find_cause(sights: Sequence[Sight], limits: Limits, *, listening_s: float = 0.0) -> Cause | None:
+    """Name the first cause of trouble among the workers; None while all is well.
+
+    Args:
+        sights: what is seen of each worker.
+        limits: how long silence is borne.
+        listening_s: how long the supervisor itself has waited for a word.
+    """
     causes = [cause for sight in sights if (cause := _own_cause(sight, limits)) is not None]
     if not causes:
-        return _find_hang(sights, limits)
+        return _find_hang(sights, limits, listening_s=listening_s)
     first = min(causes, key=lambda cause: (cause.rank, _instant(sights, cause.worker)))
     return _follow_peer(first, sights) if first.rank == _LOST_PEER else first
 
@@ -147,16 +153,23 @@ def _follow_peer(cause: Cause, sights: Sequence[Sight]) -> Cause:
     return Cause(worker=peer.name, reason=reason, rank=cause.rank)
 
 
-def _find_hang(sights: Sequence[Sight], limits: Limits) -> Cause | None:
+def _find_hang(sights: Sequence[Sight], limits: Limits, *, listening_s: float) -> Cause | None:
     live = [sight for sight in sights if sight.greeted and not sight.ended and not sight.returned]
-    overdue = [s for s in live if s.progress_age_s > limits.progress_s and not s.awaits_supervisor]
-    if not overdue:
+    # Workers that wait for the silent one went quiet before it, so while any works only those that do are looked at.
+    if working := [sight for sight in live if not sight.waits_for_others]:
+        culprit = max(working, key=lambda sight: sight.progress_age_s)
+        quiet_s, reason = culprit.progress_age_s, "made no progress"
+    elif live:
+        # Nobody is left to act, the supervisor neither: quiet since the last of them came to wait.
+        culprit = max(live, key=lambda sight: (not sight.awaits_supervisor, sight.progress_age_s))
+        quiet_s = min(listening_s, *(sight.progress_age_s for sight in live))
+        reason = "waits, as every other worker and the supervisor do,"
+    else:
         return None
-    # A worker that waits for the silent one went quiet a little before it; the one that claims to work is the cause.
-    working = [s for s in live if not s.waits_for_others and s.progress_age_s > limits.progress_s / 2]
-    culprit = max(working or overdue, key=lambda sight: sight.progress_age_s)
-    reason = f"made no progress for {culprit.progress_age_s:.1f} s (limit {limits.progress_s:g} s, Limits.progress_s)"
-    return Cause(worker=culprit.name, reason=reason, rank=_HUNG)
+    if quiet_s <= limits.progress_s:
+        return None
+    limit = f"limit {limits.progress_s:g} s, Limits.progress_s"
+    return Cause(worker=culprit.name, reason=f"{reason} for {quiet_s:.1f} s ({limit})", rank=_HUNG)
 
 
 def find_silent(sights: Sequence[Sight], *, timeout_s: float) -> Cause:

@@ -91,13 +91,9 @@ def run_worker(request: Fork, *, line: socket.socket, board_fd: int, parent_pid:
     """Become the worker, run its entry and end the process."""
     code = EXIT_OF_FAILURE
     try:
-        _become(request, parent_pid)
         board = Board(board_fd)
         os.close(board_fd)
-        board.beat()
-        board.write(phase="start", round_index=None)
-        threading.Thread(target=_beat, args=(board, request.beat_every_s), daemon=True, name="heartbeat").start()
-        code = _run_entry(WorkerChannel(line, board))
+        code = _run_entry(WorkerChannel(line, board), board, request, parent_pid)
     except BaseException:  # noqa: BLE001 - the process ends here, and its log must say why
         traceback.print_exc()
     finally:
@@ -144,8 +140,12 @@ def _beat(board: Board, every_s: float) -> None:
         time.sleep(every_s)
 
 
-def _run_entry(channel: WorkerChannel) -> int:
+def _run_entry(channel: WorkerChannel, board: Board, request: Fork, parent_pid: int) -> int:
     try:
+        _become(request, parent_pid)
+        board.beat()
+        board.write(phase="start", round_index=None)
+        threading.Thread(target=_beat, args=(board, request.beat_every_s), daemon=True, name="heartbeat").start()
         task = channel.receive()
         module, _, function = str(task["entry"]).partition(":")
         entry = getattr(importlib.import_module(module), function)

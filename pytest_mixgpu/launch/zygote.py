@@ -199,4 +199,9 @@ def count_threads() -> int:
 
 def child_pids() -> list[int]:
     """Children of this process, ended ones that are not reaped among them."""
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except FileNotFoundError:  # a kernel built without it
+        import psutil
+
+        return [child.pid for child in psutil.Process().children()]

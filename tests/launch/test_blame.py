@@ -114,14 +114,24 @@ def test_in_a_hang_the_working_one_is_blamed_and_not_those_that_wait_for_it() ->
     assert "hung" == cause.worker
 
 
-def test_in_a_hang_of_waiting_workers_the_oldest_is_blamed() -> None:
-    """A worker that works and got on lately is not the cause."""
-    coordinator = Sight(name="coordinator", status=status("wait"), progress_age_s=61.0)
+def test_waiting_is_no_hang_while_one_works() -> None:
+    """A long evaluation at the coordinator is no fault of the participants that idle meanwhile."""
+    idle = Sight(name="idle", status=status("idle"), progress_age_s=1e6)
 
-    cause = find_cause([coordinator, WELL], LIMITS)
+    assert find_cause([idle, WELL], LIMITS, listening_s=1e6) is None
 
-    assert cause is not None
-    assert "coordinator" == cause.worker
+
+@pytest.mark.parametrize(
+    ("listening_s", "blamed"), [(0.0, None), (60.0, None), (60.1, "idle")], ids=["speaks", "equal", "over"]
+)
+def test_when_everybody_waits_the_supervisor_too_the_run_is_stuck(listening_s: float, blamed: str | None) -> None:
+    """It is a hang only once the supervisor has waited as long: until then the next word may be its own."""
+    idle = Sight(name="idle", status=status("idle"), progress_age_s=61.0)
+    waiting = Sight(name="waiting", status=status("compute", awaits_supervisor=True), progress_age_s=70.0)
+
+    cause = find_cause([waiting, idle], LIMITS, listening_s=listening_s)
+
+    assert blamed == (cause.worker if cause is not None else None)
 
 
 @pytest.mark.parametrize(("age_s", "blamed"), [(4.9, False), (5.0, False), (5.1, True)], ids=["under", "equal", "over"])

@@ -86,16 +86,30 @@ def test_no_orphans_after_an_impatient_ctrl_c(tmp_path: Path) -> None:
     assert "interrupted\n" == said
 
 
+def test_a_stopped_parent_process_does_not_save_its_workers(tmp_path: Path) -> None:
+    """A preloaded process that somebody stopped goes on at the end, so that it can clear up."""
+    limits = Limits(grace_s=0.2)
+    with LocalLauncher(preload=()) as launcher:
+        with launcher.start([task("p-0", "start_children")], log_dir=tmp_path, limits=limits) as crew:
+            pids = [*crew.pids.values(), *crew.receive()[1]["pids"]]  # type: ignore[misc]
+            os.kill(launcher.zygote_pids()[0], signal.SIGSTOP)
+        left = await_end(pids)
+
+    assert [] == left
+
+
 def test_a_killed_parent_process_is_told_and_replaced(tmp_path: Path) -> None:
     """Workers die with the process that forked them; the next start makes a new one."""
     with LocalLauncher(preload=()) as launcher:
-        with launcher.start([task("p-0", "echo")], log_dir=tmp_path, limits=PATIENT) as crew:
-            crew.receive()
-            pids = list(crew.pids.values())
+        with launcher.start([task("p-0", "start_children")], log_dir=tmp_path, limits=PATIENT) as crew:
+            children: list[int] = crew.receive()[1]["pids"]  # type: ignore[assignment]
+            pids = [*crew.pids.values(), children[0]]
             os.kill(launcher.zygote_pids()[0], signal.SIGKILL)
             with pytest.raises(RunFailedError, match=r"p-0 .*parent process of the workers.*SIGKILL"):
                 crew.receive()
         left = await_end(pids)
+        # What left its worker's group is out of reach once both parents were killed; so much is not promised.
+        os.kill(children[1], signal.SIGKILL)
         with launcher.start([task("p-0", "echo")], log_dir=tmp_path, limits=PATIENT) as crew:
             assert "ready" == crew.receive()[1]["kind"]
 

@@ -123,6 +123,21 @@ def test_a_stopped_peer_is_blamed_and_not_the_one_that_lost_it(launcher: LocalLa
     assert "p-1" == caught.value.worker
 
 
+def test_a_job_whose_two_sides_wait_for_each_other_ends(launcher: LocalLauncher, tmp_path: Path) -> None:
+    """A listening supervisor and workers that listen to it are a hang like any other."""
+    error = run_to_failure(launcher, [task("p-1", "echo")], tmp_path, QUICK)
+
+    assert "waits, as every other worker and the supervisor do" in str(error)
+
+
+def test_a_place_that_is_not_there_fails_the_start(launcher: LocalLauncher, tmp_path: Path) -> None:
+    """A core that the machine lacks is told as what it is."""
+    misplaced = msgspec.structs.replace(task("p-1", "echo"), cores=(100_000,))
+
+    with pytest.raises(RunFailedError, match=r"p-1 .* raised OSError: .*Invalid argument"):
+        launcher.start([task("p-0", "echo"), misplaced], log_dir=tmp_path, limits=PATIENT)
+
+
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
