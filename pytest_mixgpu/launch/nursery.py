@@ -78,7 +78,9 @@ class Zygote:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         boot = Boot(path=import_path(), control_fd=theirs.fileno(), supervisor_pid=os.getpid(), preload=tuple(preload))
         # One BLAS thread: a library that starts a pool when it is loaded would make the fork unsafe.
-        variables = dict.fromkeys(THREAD_VARIABLES, "1") | dict(environment)
+        # One hash seed: the order of a set must not make two runs of one training seed differ.
+        hash_seed = {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+        variables = dict.fromkeys(THREAD_VARIABLES, "1") | hash_seed | dict(environment)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, msgspec.json.encode(boot).decode()],

@@ -26,6 +26,7 @@ def tell_place(channel: Channel, payload: Message) -> None:
             "cores": sorted(os.sched_getaffinity(0)),
             "environment": {name: os.environ.get(name) for name in payload["names"]},  # type: ignore[attr-defined]
             "session": os.getsid(0) == os.getpid(),
+            "hash": hash("a word"),
             "folder": str(Path.cwd()),
             "modules": [name for name in ("torch", "timm") if name in sys.modules],
         }

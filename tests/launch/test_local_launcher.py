@@ -69,6 +69,22 @@ def test_workers_of_equal_kernel_environment_share_a_parent(tmp_path: Path) -> N
     assert first == second
 
 
+def test_workers_order_sets_alike_in_every_session(tmp_path: Path) -> None:
+    """Two launchers give their workers one hash seed, so that equal training seeds meet equal order."""
+    seeds = []
+    for _ in range(2):
+        with (
+            LocalLauncher(preload=()) as launcher,
+            launcher.start(
+                [task("p-0", "tell_place", names=["PYTHONHASHSEED"])], log_dir=tmp_path, limits=PATIENT
+            ) as crew,
+        ):
+            said = crew.receive()[1]
+            seeds.append((said["environment"], said["hash"]))
+
+    assert seeds[0] == seeds[1]
+
+
 def test_huge_messages_pass_both_ways_at_once(launcher: LocalLauncher, tmp_path: Path) -> None:
     """Neither side waits for the other to read before it writes on."""
     num_bytes = 20_000_000
