@@ -134,8 +134,6 @@ class Model(_Table, frozen=True, kw_only=True):
     """`module:function`, called with the arguments."""
     arguments: dict[str, str | bool | int | float]
     weights: Weights | None = None
-    freeze_batch_norm: bool = False
-    """Statistics and scales of batch normalisation stay as loaded: averaging has no buffers to average."""
 
     def __post_init__(self) -> None:
         if not _FACTORY.fullmatch(self.factory):

@@ -26,8 +26,6 @@ def make_model(recipe: Recipe, seed: int, root: Path) -> "torch.nn.Module":
         raise PlanError(f"{recipe.model.factory} made a {type(model).__name__}, expected a torch.nn.Module")
     if recipe.model.weights is not None:
         load_weights(model, recipe.model.weights, weights_path(recipe, root))
-    if recipe.model.freeze_batch_norm:
-        return _with_frozen_batch_norm(model)
     return model
 
 
@@ -79,14 +77,6 @@ def _factory(name: str) -> Callable[..., object]:
     except (ImportError, AttributeError) as error:
         raise PlanError(f"model.factory {name!r} cannot be imported: {error}") from error
     return made
-
-
-def _with_frozen_batch_norm(model: "torch.nn.Module") -> "torch.nn.Module":
-    """Turn statistics and scales of batch normalisation into constants."""
-    from timm.layers import norm_act
-
-    frozen: torch.nn.Module = norm_act.freeze_batch_norm_2d(model)  # type: ignore[no-untyped-call]
-    return frozen
 
 
 def _read(path: Path) -> "State":

@@ -51,8 +51,8 @@ def make_optimizer(
 
 def rate(step: int, total_steps: int, settings: Optimizer) -> float:
     """Return the learning rate of a step as a share of the highest: a line up, a cosine down to the final share."""
-    num_warmup = round(settings.warmup_share * total_steps)
+    num_warmup = min(round(settings.warmup_share * total_steps), total_steps - 1)
     if step < num_warmup:
         return (step + 1) / (num_warmup + 1)
-    progress = min(1.0, (step - num_warmup) / max(1, total_steps - num_warmup))
+    progress = min(1.0, (step - num_warmup) / (total_steps - num_warmup))
     return settings.final_share + (1 - settings.final_share) * (1 + cos(pi * progress)) / 2

@@ -57,25 +57,28 @@ class PetSamples:
         self, dealt: Iterable[tuple["Numbers", "Numbers"]], *, seed: int, device: "torch.device"
     ) -> Iterator["Batch"]:
         """Yield varied training batches, in the order that was dealt whatever the threads do."""
-        if device.type == "cpu" or not self._loader_threads:
+        num_threads = 0 if device.type == "cpu" else self._loader_threads
+        for numbers, tensors in self._decoded(dealt, seed, num_threads):
+            yield self._collate(numbers, tensors, device)
+
+    def _decoded(
+        self, dealt: Iterable[tuple["Numbers", "Numbers"]], seed: int, num_threads: int
+    ) -> Iterator[tuple["Numbers", list["torch.Tensor"]]]:
+        """Decode batch by batch: in line without threads, else some batches ahead."""
+        if not num_threads:
             for numbers, epochs in dealt:
-                tensors = [
-                    self._varied(number, epoch, seed)
-                    for number, epoch in zip(numbers.tolist(), epochs.tolist(), strict=True)
-                ]
-                yield self._collate(numbers, tensors, device)
+                pairs = zip(numbers.tolist(), epochs.tolist(), strict=True)
+                yield numbers, [self._varied(number, epoch, seed) for number, epoch in pairs]
             return
-        with ThreadPoolExecutor(self._loader_threads, thread_name_prefix="decode") as threads:
+        with ThreadPoolExecutor(num_threads, thread_name_prefix="decode") as threads:
             ahead: deque[tuple[Numbers, list[Future[torch.Tensor]]]] = deque()
             for numbers, epochs in dealt:
-                futures = [
-                    threads.submit(self._varied, number, epoch, seed)
-                    for number, epoch in zip(numbers.tolist(), epochs.tolist(), strict=True)
-                ]
-                ahead.append((numbers, futures))
+                pairs = zip(numbers.tolist(), epochs.tolist(), strict=True)
+                ahead.append((numbers, [threads.submit(self._varied, number, epoch, seed) for number, epoch in pairs]))
                 if len(ahead) > NUM_AHEAD:
-                    ready, waited = ahead.popleft()
-                    yield self._collate(ready, [future.result() for future in waited], device)
+                    yield _awaited(*ahead.popleft())
+            while ahead:
+                yield _awaited(*ahead.popleft())
 
     def in_order(self, batch_size: int, device: "torch.device") -> Iterator["Batch"]:
         """Yield all pictures once, resized and cropped at the centre."""
@@ -130,6 +133,10 @@ class PetSamples:
 
         labels = torch.tensor([self._pictures[number].label for number in numbers], dtype=torch.int64)
         return prepare(torch.stack(list(tensors)).to(device), self._input), labels.to(device)
+
+
+def _awaited(numbers: "Numbers", futures: list["Future[torch.Tensor]"]) -> tuple["Numbers", list["torch.Tensor"]]:
+    return numbers, [future.result() for future in futures]
 
 
 def crop_box(width: int, height: int, augment: Augment, draw: random.Random) -> tuple[int, int, int, int]:
