@@ -222,17 +222,21 @@ def join(address: tuple[str, int], token: str, *, participant: int, peer: str = 
     Raises:
         PeerLostError: nobody answers there, or the token is refused.
     """
+    where = f"{address[0]}:{address[1]}"
+    sock: socket.socket | None = None
     try:
         sock = socket.create_connection(address, timeout=_HANDSHAKE_S)
         challenge = _receive_small(sock)
         if not isinstance(challenge, Challenge):
-            raise WireError(f"{address[0]}:{address[1]} is not a coordinator")
+            raise WireError("what listens there is no coordinator")
         proof = _proof(token, challenge.nonce, participant)
         sock.sendall(_head(Hello(participant=participant, proof=proof), NOTHING))
         if not isinstance(_receive_small(sock), Welcome):
-            raise WireError(f"{address[0]}:{address[1]} did not let participant {participant} in")
+            raise WireError(f"participant {participant} was not let in")
     except (OSError, msgspec.DecodeError) as error:
-        raise PeerLostError(peer, f"could not join it at {address[0]}:{address[1]}: {error}") from error
+        if sock is not None:
+            sock.close()
+        raise PeerLostError(peer, f"could not join it at {where}: {error}") from error
     return sock
 
 

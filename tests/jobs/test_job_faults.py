@@ -1,4 +1,4 @@
-"""A worker that fails ends the run: the record says who, where, in which phase and round, and nothing is left running."""
+"""A worker that fails ends the run; the record says who, where, in which phase and round; nothing is left running."""
 
 from pathlib import Path
 
@@ -30,14 +30,15 @@ def _fail(launcher: LocalLauncher, folder: Path, *, worker: str, fault: str, pha
     ],
 )
 @pytest.mark.parametrize(
-    ("worker", "phase"),
+    "where",
     [("participant-1", "compute"), ("participant-1", "send"), ("coordinator", "combine")],
     ids=["in compute", "in send", "the coordinator"],
 )
 def test_the_right_worker_is_blamed(
-    torch_launcher: LocalLauncher, tmp_path: Path, fault: str, words: str, worker: str, phase: str
+    torch_launcher: LocalLauncher, tmp_path: Path, fault: str, words: str, where: tuple[str, str]
 ) -> None:
     """Whatever happens to whom, the record names the worker, its device, the phase and the round."""
+    worker, phase = where
     record = _fail(torch_launcher, tmp_path, worker=worker, fault=fault, phase=phase)
 
     assert record.status == "failed"
