@@ -57,10 +57,10 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Under xdist the controller collects nothing: it makes sure that the pool is there before workers start."""
-    if _is_xdist_controller(session.config) and session.config.getoption("--gpus") is not None:
-        from pytest_mixgpu.plugin.preflight import preflight_request
+    if _is_xdist_controller(session.config) and _may_measure(session.config):
+        from pytest_mixgpu.plugin.preflight import preflight_arguments
 
-        preflight_request(session.config)
+        preflight_arguments(session.config)
 
 
 @pytest.hookimpl(trylast=True)
@@ -134,6 +134,14 @@ def _is_marked(item: pytest.Item) -> bool:
 
 def _is_ours(item: pytest.Item) -> bool:
     return _is_marked(item) or not OUR_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def _may_measure(config: pytest.Config) -> bool:
+    """Whether a flag of ours or a plan in a named folder says that this session is about us; imports nothing."""
+    if config.getoption("--gpus") is not None:
+        return True
+    folders = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    return any((place / "benchmark.toml").is_file() for folder in folders for place in (folder, folder.parent))
 
 
 def _is_xdist_controller(config: pytest.Config) -> bool:

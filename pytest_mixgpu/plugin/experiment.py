@@ -92,6 +92,15 @@ class Experiment:
             self._evidence[key] = self._gather(folders, rehearsal=rehearsal)
         return self._evidence[key]
 
+    def recorded(self) -> Evidence | None:
+        """What is known without making any run; None where nothing was ever registered."""
+        folders = self._options.records or (self._options.report,)
+        registered = read_runs(folders, self._plan.id).registered
+        mine = [run for run in registered if run.session == self._session or self._options.records]
+        if not mine:
+            return None
+        return self._gather(folders, rehearsal=all(bool(run.rehearsal) for run in mine))
+
     def _gather(self, folders: tuple[Path, ...], *, rehearsal: bool) -> Evidence:
         stored = read_runs(folders, self._plan.id)
         session = "" if self._options.records else self._session

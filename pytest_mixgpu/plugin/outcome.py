@@ -97,7 +97,13 @@ class Outcomes:
         try:
             occasion = self._occasion(suite, mine)
             verdicts = [judged.verdict for judged in mine]
-            report = build_report(verdicts, self._records(suite), occasion=occasion, plan=suite.plan)
+            report = build_report(
+                verdicts,
+                self._records(suite),
+                occasion=occasion,
+                plan=suite.plan,
+                evidence=self._session.evidence_of(suite),
+            )
             write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion)
             write_page(folder / "index.html", report)
         except (MixgpuError, OSError) as error:
@@ -115,6 +121,7 @@ class Outcomes:
             folder=_shown(options.records[0] if options.records else options.report, self._session.config),
             command=scrub_command(tuple(sys.argv)),
             titles={judged.verdict.id: judged.title for judged in mine},
+            tests={judged.verdict.id: judged.test for judged in mine},
             order=tuple(judged.verdict.id for judged in mine),
         )
 

@@ -12,6 +12,7 @@ from pytest_mixgpu.devices.lease import busy_ids, lease
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import DeviceBusyError, MixgpuError
+from pytest_mixgpu.plugin.suites import suite_folder
 
 if TYPE_CHECKING:
     from pytest_mixgpu.records.plan import Plan
@@ -24,9 +25,27 @@ def print_devices(config: pytest.Config) -> None:
         print(line)  # noqa: T201  (the whole answer of this flag; no terminal reporter exists yet)
 
 
-def preflight_request(config: pytest.Config) -> None:
-    """Check `--gpus` alone, where no test is known yet."""
-    pool_for_request(config.getoption("--gpus"), plan=None)
+def preflight_arguments(config: pytest.Config) -> None:
+    """Check what xdist's controller can know, since it collects no test: `--gpus`, and the suites that were named.
+
+    Raises:
+        pytest.UsageError: something is missing.
+    """
+    from pytest_mixgpu.plugin import open_session
+
+    session = open_session(config)
+    if session.options.records or session.options.edits_lock or config.option.collectonly:
+        return
+    if session.options.gpus is not None:
+        pool_for_request(session.options.gpus, plan=None)
+    for argument in config.args:
+        path = (config.invocation_params.dir / argument.partition("::")[0]).resolve()
+        suite = session.suite_at(suite_folder(path, config.rootpath))
+        try:
+            if suite.plan is not None:
+                session.preflight_suite(suite)
+        except MixgpuError as error:
+            raise pytest.UsageError(str(error)) from error
 
 
 def pool_for_request(request: str | None, *, plan: Plan | None) -> Pool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
+    from pytest_mixgpu.marks.evidence import Evidence
     from pytest_mixgpu.marks.model import Claim, PassMark
     from pytest_mixgpu.plugin.experiment import Experiment
     from pytest_mixgpu.plugin.options import Options
@@ -98,7 +99,9 @@ class MixgpuSession:
         Raises:
             pytest.UsageError: something is missing; it says what was found and what to do.
         """
-        if self.options.edits_lock:
+        # In an xdist worker a usage error would break the session off as an internal one: the controller has looked
+        # already, and what it could not see fails the tests that ask for it.
+        if self.options.edits_lock or self.shares_session:
             return
         for item in items:
             suite = self.suite_of(item)
@@ -110,17 +113,27 @@ class MixgpuSession:
                 if needs_runs or self.options.gpus is not None:
                     self.pool_for(item)
                 if needs_runs and suite.plan is not None:
-                    self.experiment_of(suite).preflight()
-                    self._refuse_busy(suite)
+                    self.preflight_suite(suite)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
 
-    def _refuse_busy(self, suite: Suite) -> None:
-        # The workers of one xdist session hold devices in turn: for them a busy device is no refusal.
-        if not self.shares_session:
-            from pytest_mixgpu.plugin.preflight import refuse_busy
+    def preflight_suite(self, suite: Suite) -> None:
+        """Make sure that pool, packages and files of a suite with a plan are here, and that its devices are free.
 
-            refuse_busy(self.pool_of(suite), wait_s=self.options.wait_s)
+        Raises:
+            MixgpuError: something is missing.
+            pytest.UsageError: the pool is missing or busy.
+        """
+        from pytest_mixgpu.plugin.preflight import refuse_busy
+
+        self.experiment_of(suite).preflight()
+        refuse_busy(self.pool_of(suite), wait_s=self.options.wait_s)
+
+    def evidence_of(self, suite: Suite) -> Evidence | None:
+        """What was last judged of a suite's runs in this process; in xdist's controller it is gathered anew."""
+        if suite.plan is None:
+            return None
+        return self.experiment_of(suite).recorded()
 
     def pool_for(self, item: pytest.Item) -> Pool:
         """The session's pool, as the suite of this test understands it."""
