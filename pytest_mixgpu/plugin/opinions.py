@@ -40,6 +40,8 @@ class _Judge(Generic[Mark]):
         self._item = item
 
     def _choose(self, mark_id: str | None) -> Mark:
+        if self._item.nodeid in self._session.unreadable:
+            pytest.fail(self._session.unreadable[self._item.nodeid], pytrace=False)
         found = [mark for mark in self._session.marks_of(self._item) if isinstance(mark, self.kind)]
         chosen = [mark for mark in found if mark_id in {None, mark.id}]
         if len(chosen) != 1:
@@ -187,13 +189,15 @@ def failure_text(verdict: Verdict, *, official: bool) -> str:
 
 def refuse_unjudged(session: MixgpuSession, item: pytest.Item) -> None:
     """Fail a test that passed its body without judging what it is marked with."""
+    __tracebackhide__ = True
+    if item.nodeid in session.unreadable:
+        pytest.fail(session.unreadable[item.nodeid], pytrace=False)
     judged = {verdict.id for verdict in opinions_of(item)}
     missing = [mark for mark in session.marks_of(item) if mark.id not in judged]
     for mark in missing:
         word = "claim" if isinstance(mark, Claim) else "passmark"
         keep(item, unjudged(mark, f"the test ended without {word}.judge(…): nothing was judged"))
     if missing:
-        __tracebackhide__ = True
         texts = [verdict_text(verdict) for verdict in item.stash[OPINIONS] if verdict.word == "UNJUDGED"]
         pytest.fail("\n".join(texts), pytrace=False)
 

@@ -36,6 +36,8 @@ class MixgpuSession:
         self.shares_session = worker is not None
         self._marks: dict[str, tuple[PassMark | Claim, ...]] = {}
         self._suites: dict[Path, Suite] = {}
+        self.unreadable: dict[str, str] = {}
+        """Tests whose marks cannot be judged as they are written, with the reason; in xdist's workers only."""
         self._items: list[pytest.Item] = []
         self.deselected: list[pytest.Item] = []
         self._pools: dict[Path, Pool] = {}
@@ -49,18 +51,23 @@ class MixgpuSession:
         Raises:
             pytest.UsageError: one cannot be judged as it is written, or two tests share an id.
         """
+        owners = {self._owner_key(item, mark): item for item in self._items for mark in self._marks[item.nodeid]}
         for item in items:
-            self._marks[item.nodeid] = _marks_of(item)
+            try:
+                marks = _marks_of(item)
+                for mark in marks:
+                    _refuse_twin(mark, item, owners.setdefault(self._owner_key(item, mark), item))
+                self._marks[item.nodeid] = marks
+            except pytest.UsageError as error:
+                # A usage error in an xdist worker ends the session without its message: there the test says it.
+                if not self.shares_session:
+                    raise
+                self._marks[item.nodeid] = ()
+                self.unreadable[item.nodeid] = str(error)
         self._items.extend(items)
-        owners: dict[tuple[Path, str], str] = {}
-        for item in self._items:
-            for mark in self._marks[item.nodeid]:
-                key = (self.suite_of(item).folder, mark.id)
-                other = owners.setdefault(key, item.nodeid)
-                if other != item.nodeid:
-                    raise pytest.UsageError(
-                        f"{item.nodeid}: the id {mark.id!r} is already that of {other}: give each mark its own"
-                    )
+
+    def _owner_key(self, item: pytest.Item, mark: PassMark | Claim) -> tuple[Path, str]:
+        return self.suite_of(item).folder, mark.id
 
     def remember_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Keep tests that `-k`, `-m` or `--lf` left out: their marks stay unjudged, and that is said."""
@@ -217,3 +224,10 @@ def _marks_of(item: pytest.Item) -> tuple[PassMark | Claim, ...]:
     except MixgpuError as error:
         raise pytest.UsageError(str(error)) from error
     return tuple(reversed(found))
+
+
+def _refuse_twin(mark: PassMark | Claim, item: pytest.Item, owner: pytest.Item) -> None:
+    if owner is not item:
+        raise pytest.UsageError(
+            f"{item.nodeid}: the id {mark.id!r} is already that of {owner.nodeid}: give each mark its own"
+        )
