@@ -69,7 +69,9 @@ class Outcomes:
         judged = [root / one.folder for one in self._judged]
         for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites())]):
             self._settle(self._session.suite_at(folder))
-        if self._session.options.official and self._left_out and pytest_session.exitstatus == pytest.ExitCode.OK:
+        # A failing verdict fails its test by itself, unless the test was skipped or expected to fail.
+        unmet = self._left_out or any(not one.verdict.passed for one in self._judged)
+        if self._session.options.official and unmet and pytest_session.exitstatus == pytest.ExitCode.OK:
             pytest_session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
