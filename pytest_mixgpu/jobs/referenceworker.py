@@ -86,13 +86,17 @@ def _run_round(channel: Channel, trainer: Trainer, word: RunRound, *, rank: int)
     def alive() -> None:
         channel.status(phase="compute", round_index=word.index)
 
+    def before_backward() -> None:
+        # From here on a rank waits for the slowest: on a hang, one that is still in `compute` is the cause.
+        channel.status(phase="collective", round_index=word.index)
+
     # With unequal shares, ranks that are done must still answer the collectives of the rest.
     uneven = trainer.join_uneven() if len(set(word.steps)) > 1 else contextlib.nullcontext()
     channel.status(phase="wait", round_index=word.index)
     dist.barrier()
     started_at, start_s = utc_now(), time.perf_counter()
     with uneven:
-        steps = trainer.run_steps(word.steps[rank], alive)
+        steps = trainer.run_steps(word.steps[rank], alive, before_backward)
     compute_end_s = trainer.clock.now_s() - start_s
     channel.status(phase="wait", round_index=word.index)
     dist.barrier()

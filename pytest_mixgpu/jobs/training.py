@@ -93,12 +93,18 @@ class Trainer:
             self.model.load_state_dict(before)
         self._begin()
 
-    def run_steps(self, num_steps: int, alive: "Callable[[], None]" = lambda: None) -> Steps:
+    def run_steps(
+        self,
+        num_steps: int,
+        alive: "Callable[[], None]" = lambda: None,
+        before_backward: "Callable[[], None]" = lambda: None,
+    ) -> Steps:
         """Take steps on the next batches of this participant's share.
 
         Args:
             num_steps: how many.
             alive: called before each.
+            before_backward: called before each backward pass, in which a wrapped model may wait for others.
         """
         import torch
 
@@ -109,6 +115,7 @@ class Trainer:
             x, y = next(self._batches)
             self._optimizer.zero_grad(set_to_none=True)
             loss = self.workload.loss(self._wrapped, x, y, number_format=self.task.number_format)
+            before_backward()
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimizer.step()
             self._scheduler.step()

@@ -12,7 +12,7 @@ from pytest_mixgpu.errors import MixgpuError
 Message = dict[str, object]
 """What supervisor and workers say to each other: JSON objects; `kind` says what it is."""
 
-WAITING_PHASES = frozenset({"wait", "queue", "idle"})
+WAITING_PHASES = frozenset({"wait", "queue", "idle", "collective"})
 """Phases in which a worker says of itself that it waits for others: in a hang it is blamed after those that work."""
 
 

@@ -1,5 +1,6 @@
 """Participants that fail at a stated round: the real ones, on a line to the supervisor that brings the fault."""
 
+import importlib
 import os
 import signal
 import time
@@ -8,11 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from pytest_mixgpu.jobs.coordinator import coordinate
-from pytest_mixgpu.jobs.participant import participate
 from pytest_mixgpu.launch.protocol import Channel, Crew, Launcher, Limits, Message, Task
 
-_ENTRIES = {"participant": participate, "coordinator": coordinate}
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to happen, when, and to the entry of which worker."""
+
+    fault: str
+    round_index: int
+    phase: str
+    entry: str = ""
 
 
 class FaultyChannel:
@@ -46,11 +52,10 @@ def _do(fault: str) -> None:
 def fail(channel: Channel, payload: Message) -> None:
     """Entry: the worker that the payload is for, on a faulty line."""
     own = {key: value for key, value in payload.items() if key != "fault"}
-    fault = msgspec.convert(payload["fault"], dict[str, str | int])
-    line = FaultyChannel(
-        channel, fault=str(fault["fault"]), round_index=int(fault["round_index"]), phase=str(fault["phase"])
-    )
-    _ENTRIES[str(own["name"]).partition("-")[0]](line, own)
+    fault = msgspec.convert(payload["fault"], Fault)
+    module, _, function = fault.entry.partition(":")
+    line = FaultyChannel(channel, fault=fault.fault, round_index=fault.round_index, phase=fault.phase)
+    getattr(importlib.import_module(module), function)(line, own)
 
 
 class FaultyLauncher:
@@ -69,7 +74,7 @@ class FaultyLauncher:
     def __init__(self, inner: Launcher, *, worker: str, fault: str, round_index: int, phase: str) -> None:
         self._inner = inner
         self._worker = worker
-        self._fault: Message = {"fault": fault, "round_index": round_index, "phase": phase}
+        self._fault = Fault(fault=fault, round_index=round_index, phase=phase)
 
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> Crew:
         return self._inner.start([self._spoil(task) for task in tasks], log_dir=log_dir, limits=limits)
@@ -80,5 +85,6 @@ class FaultyLauncher:
     def _spoil(self, task: Task) -> Task:
         if task.name != self._worker:
             return task
-        payload = {**task.payload, "fault": self._fault}
+        fault = msgspec.to_builtins(msgspec.structs.replace(self._fault, entry=task.entry))
+        payload = {**task.payload, "fault": fault}
         return msgspec.structs.replace(task, entry="tests.jobs.faulty_workers:fail", payload=payload)

@@ -47,9 +47,7 @@ def test_rounds_validation_and_test_in_their_order(tmp_path: Path) -> None:
     ],
     ids=["speed only", "no validation", "no test"],
 )
-def test_what_is_scored_follows_from_the_settings(
-    tmp_path: Path, changes: dict[str, Any], expected: list[str]
-) -> None:
+def test_what_is_scored_follows_from_the_settings(tmp_path: Path, changes: dict[str, Any], expected: list[str]) -> None:
     """A run that does not train to the finish never opens the test split."""
     record = _conduct(FakeJob(num_rounds=4), tmp_path, made_header(rounds=3, **changes))
 

@@ -59,3 +59,26 @@ def test_nothing_is_left_running(torch_launcher: LocalLauncher, tmp_path: Path) 
     assert record.start is not None
     pids = [facts.pid for facts in record.start.workers]
     assert [] == [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+
+
+@pytest.mark.parametrize("fault", ["raise", "SIGKILL", "SIGSTOP", "hang"])
+def test_a_rank_of_the_reference_is_blamed(torch_launcher: LocalLauncher, tmp_path: Path, fault: str) -> None:
+    """The others are caught in a collective meanwhile; they are not the cause."""
+    faulty = FaultyLauncher(torch_launcher, worker="participant-1", fault=fault, round_index=1, phase="compute")
+
+    record = run_it(made_header(exchange="ddp"), faulty, tmp_path, limits=_LIMITS)
+
+    (line,) = record.faults
+    assert ("participant-1", "compute", 1) == (line.worker, line.phase, line.round_index)
+
+
+@pytest.mark.parametrize("fault", ["raise", "hang"])
+def test_a_solo_device_is_blamed(torch_launcher: LocalLauncher, tmp_path: Path, fault: str) -> None:
+    """The second device's turn comes after the first one's: what was measured before stays."""
+    faulty = FaultyLauncher(torch_launcher, worker="participant-1", fault=fault, round_index=4, phase="compute")
+
+    record = run_it(made_header(exchange="none", evaluate_every=0), faulty, tmp_path, limits=_LIMITS)
+
+    (line,) = record.faults
+    assert ("participant-1", "compute", 4) == (line.worker, line.phase, line.round_index)
+    assert [0, 1, 2, 3] == [done.index for done in record.rounds]
