@@ -109,6 +109,10 @@ def canonical_pool(request: str) -> str:
     return str(PoolSpec.parse(request))
 
 
+def _kinds(request: str) -> set[str]:
+    return {term.name for term in PoolSpec.parse(request).terms}
+
+
 def _choose(found: Sequence[str], preferred: Sequence[str]) -> str:
     return next((digest for digest in preferred if digest in found), found[-1] if found else "")
 
@@ -144,7 +148,10 @@ def _first_departure(run: RunRecord, plan: Plan | None, seeds: Seeds, *, rehears
         return Superseded(run_id=run.id, field="role", found=run.header.name, expected="a role of the plan")
     recipe = plan.workload.recipe if stand_in is None else stand_in.workload.recipe
     shared = plan.settings if stand_in is None else stand_in.settings
-    wanted = _wanted(run, role, shared, recipe, seeds)
+    wanted = [
+        ("settings.workload", run.header.settings.workload, recipe),
+        *_wanted(run, role, roles, shared, seeds),
+    ]
     return next(
         (
             Superseded(run_id=run.id, field=field, found=str(found), expected=str(expected))
@@ -156,7 +163,7 @@ def _first_departure(run: RunRecord, plan: Plan | None, seeds: Seeds, *, rehears
 
 
 def _wanted(
-    run: RunRecord, role: RolePlan, shared: RunSettings, recipe: str, seeds: Seeds
+    run: RunRecord, role: RolePlan, roles: Sequence[RolePlan], shared: RunSettings, seeds: Seeds
 ) -> list[tuple[str, object, object]]:
     header, settings = run.header, run.header.settings
     steps = shared.round_steps if role.round_steps is None else role.round_steps
@@ -164,7 +171,6 @@ def _wanted(
     wanted: list[tuple[str, object, object]] = [
         ("role", header.role, role.role),
         ("seed", header.seed, seeds.base + header.repeat),
-        ("settings.workload", settings.workload, recipe),
         ("settings.number_format", settings.number_format, shared.number_format),
         ("settings.batch_size", settings.batch_size, shared.batch_size),
         ("settings.round_steps", settings.round_steps, steps),
@@ -175,9 +181,11 @@ def _wanted(
         ("settings.to_finish", settings.to_finish, role.to_finish),
     ]
     if role.role == "baseline":
-        # Its devices work one after the other, each with the whole round; the leg with an exchange needs one only.
-        kinds = sorted({term.name for term in PoolSpec.parse(role.pool).terms})
-        wanted.append(("pool", sorted(header.pool.kinds), kinds))
+        # Its devices work one after the other, each with the whole round, and may be of all kinds of the fleet.
+        kinds = _kinds(role.pool)
+        found = set(header.pool.kinds)
+        is_fine = kinds <= found <= kinds.union(*(_kinds(other.pool) for other in roles if other.role == "fleet"))
+        wanted.append(("pool", header.pool.spec, header.pool.spec if is_fine else f"devices of {role.pool}"))
     else:
         wanted += [
             ("pool", header.pool.spec, canonical_pool(role.pool)),

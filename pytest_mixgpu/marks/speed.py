@@ -3,8 +3,10 @@
 import statistics
 from collections.abc import Sequence
 
+from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.marks.compare import baseline_differences
 from pytest_mixgpu.marks.comparison import exceeds
+from pytest_mixgpu.marks.eligible import canonical_pool
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import parse_moment
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
@@ -37,9 +39,9 @@ def speedup(evidence: Evidence) -> Measurement:
     for repeat in paired.repeats:
         first, middle, last = repeat.runs[before], repeat.runs[fleet], repeat.runs[after]
         wrong += _blame(repeat, _bracket_faults(first, middle, last))
-        ratio, ideal = _ratio(first, middle, last)
+        ratio, ideal = _ratio(first, middle, last, baselines[0].pool)
         if ratio is None or ideal is None:
-            kinds = sorted(set(middle.header.pool.kinds) - set(first.header.pool.kinds))
+            kinds = sorted(set(middle.header.pool.kinds) - set(_kind_medians_s(first, last)))
             lacking.append(f"repeat {repeat.index} has no baseline round on {', '.join(kinds) or 'any device'}")
             continue
         values[repeat.index], ideals[repeat.index] = ratio, ideal
@@ -98,11 +100,11 @@ def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement
     )
 
 
-def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord) -> tuple[float | None, float | None]:
+def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) -> tuple[float | None, float | None]:
     """Return speed-up and ideal; None where a kind of the fleet has no baseline round."""
     fleet_s = round_median_s(fleet)
     by_kind = _kind_medians_s(before, after)
-    reference = before.devices[0].kind
+    reference = PoolSpec.parse(planned).terms[0].name
     if not fleet_s or reference not in by_kind or any(kind not in by_kind for kind in fleet.header.pool.kinds):
         return None, None
     baseline_s = by_kind[reference]
@@ -273,6 +275,4 @@ def _runs_of(paired: Paired) -> tuple[RunRecord, ...]:
 
 
 def _pool(evidence: Evidence, planned: str) -> str:
-    from pytest_mixgpu.marks.eligible import canonical_pool
-
     return next((run.header.pool.spec for run in evidence.of("fleet")), canonical_pool(planned))

@@ -1,0 +1,168 @@
+"""What git says of a lock, asked of real repositories."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pytest_mixgpu.marks.git import parse_moment, witness
+
+COMMITTED = "2026-11-29T10:00:00+00:00"
+AFTER = "2026-11-29T12:00:00+00:00"
+
+
+def git(folder: Path, *arguments: str, at: str = COMMITTED) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_DATE": at,
+        "GIT_COMMITTER_DATE": at,
+        "GIT_AUTHOR_NAME": "A",
+        "GIT_AUTHOR_EMAIL": "a@example.org",
+        "GIT_COMMITTER_NAME": "A",
+        "GIT_COMMITTER_EMAIL": "a@example.org",
+    }
+    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def commit(folder: Path, text: str, *, at: str = COMMITTED) -> None:
+    (folder / "passmarks.lock").write_text(text, "utf-8")
+    git(folder, "add", "passmarks.lock")
+    git(folder, "commit", "-q", "-m", "lock", at=at)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    return folder
+
+
+def test_commit_before_the_first_run_is_witnessed(repository: Path) -> None:
+    """The commit, its dates, and that the file is what HEAD holds."""
+    commit(repository, "one")
+    found = witness(repository / "passmarks.lock", AFTER)
+
+    assert ("", True, True, True) == (found.problem, found.ancestor, found.clean, found.before_first_run)
+    assert parse_moment(COMMITTED) == parse_moment(found.committer_date)
+    assert len(found.commit) == 40
+
+
+def test_commit_after_the_first_run_is_told(repository: Path) -> None:
+    """Freezing afterwards does not help."""
+    commit(repository, "one", at=AFTER)
+
+    assert witness(repository / "passmarks.lock", COMMITTED).before_first_run is False
+
+
+def test_present_content_is_what_counts(repository: Path) -> None:
+    """Of several commits it is the one that brought the lock as it is now, whatever came later elsewhere."""
+    commit(repository, "one")
+    commit(repository, "two", at="2026-11-29T11:00:00+00:00")
+    (repository / "other").write_text("x", "utf-8")
+    git(repository, "add", "other")
+    git(repository, "commit", "-q", "-m", "other", at=AFTER)
+
+    found = witness(repository / "passmarks.lock", None)
+
+    assert parse_moment("2026-11-29T11:00:00+00:00") == parse_moment(found.committer_date)
+    assert found.head != found.commit
+    assert found.before_first_run is None
+
+
+def test_a_date_set_by_hand_needs_both_dates_to_be_early(repository: Path) -> None:
+    """A commit that was rewritten after the first run has a late committer's date, whatever its author's says."""
+    commit(repository, "one")
+    git(repository, "commit", "-q", "--amend", "--date", COMMITTED, "-m", "again", at=AFTER)
+
+    assert witness(repository / "passmarks.lock", "2026-11-29T11:00:00+00:00").before_first_run is False
+
+
+@pytest.mark.parametrize("stage", ["edited", "staged"])
+def test_uncommitted_changes_leave_it_unwitnessed(repository: Path, stage: str) -> None:
+    """What is not committed has no date."""
+    commit(repository, "one")
+    (repository / "passmarks.lock").write_text("two", "utf-8")
+    if stage == "staged":
+        git(repository, "add", "passmarks.lock")
+
+    found = witness(repository / "passmarks.lock", AFTER)
+
+    assert ("uncommitted", "") == (found.problem, found.commit)
+    assert "git commit" in found.remedy
+
+
+def test_untracked_lock_is_unwitnessed(repository: Path) -> None:
+    """A lock that was never added, in a repository that has commits."""
+    commit(repository, "one")
+    (repository / "suite").mkdir()
+    (repository / "suite" / "passmarks.lock").write_text("mine", "utf-8")
+
+    assert "untracked" == witness(repository / "suite" / "passmarks.lock", AFTER).problem
+
+
+def test_added_lock_without_a_commit_is_unwitnessed(repository: Path) -> None:
+    """A repository without a first commit has no HEAD."""
+    (repository / "passmarks.lock").write_text("one", "utf-8")
+    git(repository, "add", "passmarks.lock")
+
+    assert "uncommitted" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_shallow_clone_is_unwitnessed(repository: Path, tmp_path: Path) -> None:
+    """The commit that brought the lock may be cut off; nothing is guessed from what is left."""
+    commit(repository, "one")
+    commit(repository, "two")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{repository}", "shallow")
+
+    found = witness(tmp_path / "shallow" / "passmarks.lock", AFTER)
+
+    assert "shallow" == found.problem
+    assert "--unshallow" in found.remedy
+
+
+def test_archive_without_git_is_unwitnessed(tmp_path: Path) -> None:
+    """No repository, and no repository further up either."""
+    (tmp_path / "passmarks.lock").write_text("one", "utf-8")
+    found = witness(tmp_path / "passmarks.lock", AFTER)
+
+    assert "no-repository" == found.problem
+    assert "clone" in found.remedy
+
+
+def test_missing_git_is_unwitnessed(repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without git still judges everything else."""
+    commit(repository, "one")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert "no-git" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_missing_folder_is_unwitnessed(tmp_path: Path) -> None:
+    """A lock in a folder that is not there."""
+    assert "no-repository" == witness(tmp_path / "gone" / "passmarks.lock", AFTER).problem
+
+
+def test_variables_that_point_elsewhere_are_not_followed(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """GIT_DIR of another repository cannot lend its history."""
+    commit(repository, "one")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "passmarks.lock").write_text("one", "utf-8")
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(repository))
+
+    assert "no-repository" == witness(elsewhere / "passmarks.lock", AFTER).problem
+
+
+@pytest.mark.parametrize("first_run", ["", "yesterday", "2026-11-29T12:00:00"])
+def test_a_first_run_without_a_whole_date_is_not_compared(repository: Path, first_run: str) -> None:
+    """Unknown is neither before nor after."""
+    commit(repository, "one")
+
+    assert witness(repository / "passmarks.lock", first_run).before_first_run is None

@@ -1,0 +1,392 @@
+"""The judge of marks: words at the bound, clauses, qualifiers, notes, and what counts as the worst value."""
+
+import pytest
+from msgspec.structs import replace
+
+from pytest_mixgpu.marks.evidence import Evidence, LedgerState
+from pytest_mixgpu.marks.judge import judge_mark
+from pytest_mixgpu.marks.lock import Bindings, Lock, amend
+from pytest_mixgpu.marks.model import PassMark, Verdict
+from pytest_mixgpu.records.plan import Plan
+from tests.judging import e1_marks, make_evidence, with_runs
+from tests.sample_parts import make_pool
+from tests.sample_timeline import MadeRun
+from tests.samples import (
+    Doctor,
+    e1_plan,
+    only,
+    with_header,
+    with_rounds,
+    with_score,
+    with_settings,
+    with_speed,
+    with_workers,
+)
+
+SPEEDUP = e1_marks().mark("e1-speedup")
+PARITY = e1_marks().mark("e1-parity")
+
+
+def scored(**correct: int) -> Doctor:
+    """Give runs whole counts of right images, by the name of their role (`control_a`)."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        name = run.header.name.replace("-", "_")
+        return with_score(run, correct[name]) if name in correct else run
+
+    return doctor
+
+
+def parity_of(mixed: int, a: int, b: int) -> Verdict:
+    return judge_mark(PARITY, make_evidence(doctor=scored(mixed=mixed, control_a=a, control_b=b)))
+
+
+@pytest.mark.parametrize(
+    ("mixed", "a", "b", "word", "bound", "clause"),
+    [
+        pytest.param(440, 440, 440, "PASS", 0.5, "by the clause of 0.5 points", id="equal"),
+        pytest.param(438, 440, 440, "PASS", 0.5, "by the clause of 0.5 points", id="two-images-under-0.44"),
+        pytest.param(437, 440, 440, "FAIL", 0.5, "is not within 0.5", id="three-images-under-0.67"),
+        pytest.param(443, 440, 440, "FAIL", 0.5, "is not within 0.5", id="three-images-over-counts-as-well"),
+        pytest.param(
+            445, 440, 446, "PASS", 600 / 450, "by the clause of 0.5 points", id="own-gap-larger-and-not-needed"
+        ),
+        pytest.param(440, 440, 446, "PASS", 600 / 450, "by the clause of the controls' own gap", id="own-gap-needed"),
+        pytest.param(437, 440, 446, "PASS", 600 / 450, "by the clause of the controls' own gap", id="at-the-own-gap"),
+        pytest.param(436, 440, 446, "FAIL", 600 / 450, "is not within", id="beyond-the-own-gap"),
+    ],
+)
+def test_parity_is_within_the_tolerance_or_the_controls_own_gap(  # noqa: PLR0917 - one argument a column
+    mixed: int, a: int, b: int, word: str, bound: float, clause: str
+) -> None:
+    """Of 450 images, one is 0.22 points. The applied bound is shown, and which clause passed."""
+    verdict = parity_of(mixed, a, b)
+
+    assert word == verdict.word, verdict
+    assert bound == pytest.approx(verdict.bound)
+    assert clause in verdict.reason
+
+
+def test_parity_at_the_tolerance_itself_is_exact() -> None:
+    """Half a point of 400 images is 2 images: 0.5 is within 0.5, though neither accuracy is a binary fraction."""
+    verdict = parity_of(438, 440, 440)
+
+    assert 200 / 450 == pytest.approx(verdict.value)
+    assert judge_mark(replace(PARITY, id="same", bound=200 / 450), make_evidence(
+        doctor=scored(mixed=438, control_a=440, control_b=440)
+    )).word == "PASS"  # fmt: skip
+
+
+def test_e1s_own_figures_pass_by_the_first_clause() -> None:
+    """Controls above 90 %, 0.38 points off: 14 images of 3,669."""
+    evidence = make_evidence(rehearsal=False, doctor=scored(mixed=3394, control_a=3408, control_b=3408))
+    verdict = judge_mark(PARITY, evidence)
+
+    assert ("PASS", (), 0.5) == (verdict.word, verdict.qualifiers, verdict.bound)
+    assert 0.38 == round(verdict.value or 0, 2)
+
+
+def test_speedup_bound_is_the_share_of_the_ideal_that_is_printed() -> None:
+    """11.2 at 16, 1.4 at 2: as a person would work it out."""
+    rehearsed = judge_mark(SPEEDUP, make_evidence())
+    real = judge_mark(SPEEDUP, make_evidence(rehearsal=False))
+
+    assert (1.4, "0.7 of the ideal 2") == (rehearsed.bound, rehearsed.bound_origin)
+    assert (11.2, "0.7 of the ideal 16") == (real.bound, real.bound_origin)
+
+
+def test_one_run_is_preliminary_and_has_no_interval() -> None:
+    """One run is an observation and says so next to the number."""
+    verdict = judge_mark(SPEEDUP, make_evidence())
+
+    assert "preliminary" in verdict.notes
+    assert (1, None) == (verdict.n, verdict.interval)
+    assert verdict.details[0].startswith("one run is an observation")
+
+
+def test_several_runs_have_range_and_interval_over_runs() -> None:
+    """The unit is the run: three runs, three values, whatever the number of rounds."""
+    verdict = judge_mark(SPEEDUP, make_evidence(repeats=3, plan=with_runs(e1_plan(), 3)))
+
+    assert (3, False) == (verdict.n, "preliminary" in verdict.notes)
+    assert verdict.low is not None
+    assert verdict.value is not None
+    assert verdict.high is not None
+    assert verdict.low <= verdict.value <= verdict.high
+    assert verdict.interval is not None
+    assert "3 runs" in verdict.interval_method
+
+
+def test_interval_on_both_sides_of_the_bound_is_inconclusive() -> None:
+    """A median that passes with an interval that does not is told."""
+    speeds = {0: 0.70, 1: 0.76, 2: 0.82}
+    evidence = make_evidence(
+        repeats=3,
+        plan=with_runs(e1_plan(), 3),
+        doctor=only(lambda run: with_speed(run, speeds[run.header.repeat]), name="fleet"),
+    )
+    verdict = judge_mark(SPEEDUP, evidence)
+
+    assert ("PASS", True) == (verdict.word, "inconclusive" in verdict.notes)
+
+
+def test_unfrozen_mark_is_exploratory() -> None:
+    """Without a lock, or with one that does not hold the mark."""
+    without = judge_mark(SPEEDUP, make_evidence(lock=lambda _: None))
+    unlisted = judge_mark(replace(SPEEDUP, id="another"), make_evidence())
+
+    assert ("rehearsal", "exploratory") == without.qualifiers == unlisted.qualifiers
+    assert ("PASS", "PASS") == (without.word, unlisted.word)
+
+
+@pytest.mark.parametrize("change", [{"bound": 0.5}, {"unit": "times"}, {"of": None, "bound": 1.2}])
+def test_marker_that_is_not_as_it_was_frozen_is_tampered(change: dict[str, object]) -> None:
+    """An edited mark is not a failed mark: another word, with the field."""
+    verdict = judge_mark(replace(SPEEDUP, **change), make_evidence())
+
+    assert "TAMPERED" == verdict.word
+    assert f"e1-speedup.{min(change)}: found" in f"{verdict.reason} {verdict.details}"
+
+
+def amend_speedup(lock: Lock) -> Lock:
+    return amend(
+        lock,
+        "e1-speedup",
+        "the devices changed",
+        "2026-11-29T11:00:00+00:00",
+        marks=[replace(SPEEDUP, bound=0.6), PARITY],
+        claims=lock.claims,
+        plan=None,
+        bindings=Bindings(plan="", code="", evaluator=""),
+    )
+
+
+def test_amended_mark_is_noted_for_ever() -> None:
+    """With its date, its reason and what it was; other marks are not."""
+    evidence = make_evidence(lock=amend_speedup)
+    speed, parity = judge_mark(replace(SPEEDUP, bound=0.6), evidence), judge_mark(PARITY, evidence)
+
+    assert ("PASS", True, False) == (speed.word, "amended" in speed.notes, "amended" in parity.notes)
+    assert "2026-11-29T11:00:00+00:00: e1-speedup amended: the devices changed" in speed.amendments[0]
+    assert '"bound":0.7' in speed.amendments[0]
+
+
+@pytest.mark.parametrize("is_anchored", [True, False])
+def test_ledger_without_a_head_outside_is_unanchored(is_anchored: bool) -> None:  # noqa: FBT001
+    """A chain alone shows accidents only."""
+    evidence = make_evidence(ledger=LedgerState(head="aa", count=3, is_anchored=is_anchored))
+    verdict = judge_mark(SPEEDUP, evidence)
+
+    assert is_anchored is not ("unanchored" in verdict.notes)
+    assert ("aa", 3) == (verdict.ledger_head, verdict.ledger_count)
+
+
+def busy(run: MadeRun) -> MadeRun:
+    return with_rounds(run, foreign_share=tuple(0.4 for _ in run.rounds[0].participants))
+
+
+def test_disturbed_rehearsal_is_noted() -> None:
+    """Rehearsals are no evidence: they judge what they saw, and say that somebody else was at work."""
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=only(busy, name="fleet")))
+
+    assert ("PASS", True) == (verdict.word, "disturbed" in verdict.notes)
+    assert any("other processes took 40 % of a core" in text for text in verdict.details)
+
+
+def test_disturbed_experiment_counts_as_the_worst_value() -> None:
+    """A pass that rests on a disturbed run alone is unjudged; a fail stays one."""
+    slow = only(lambda run: with_speed(run, 0.5), name="fleet")
+    good = make_evidence(doctor=only(busy, name="fleet"), rehearsal=False)
+    bad = make_evidence(doctor=lambda run: only(busy, name="fleet")(slow(run)), rehearsal=False)
+
+    assert ("UNJUDGED", "FAIL") == (judge_mark(SPEEDUP, good).word, judge_mark(SPEEDUP, bad).word)
+    assert "40 % of a core" in judge_mark(SPEEDUP, good).reason
+
+
+def test_foreign_share_that_is_not_known_is_said_to_be_unknown() -> None:
+    """Unknown is not zero."""
+    unknown = only(lambda run: with_rounds(run, foreign_share=()), name="fleet")
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=unknown))
+
+    assert "disturbed" not in verdict.notes
+    assert any("is unknown in 1 run" in text for text in verdict.details)
+
+
+@pytest.mark.parametrize(
+    ("factor", "disturbed"), [pytest.param(1.09, False, id="drift-under"), pytest.param(1.12, True, id="drift-over")]
+)
+def test_baseline_that_drifts_beyond_the_frozen_limit_is_disturbed(factor: float, disturbed: bool) -> None:  # noqa: FBT001
+    """Before and after the fleet, the same devices take the same time, or the bracket is noted."""
+    evidence = make_evidence(doctor=only(lambda run: with_speed(run, factor), name="baseline", leg="after"))
+
+    assert disturbed is ("disturbed" in judge_mark(SPEEDUP, evidence).notes)
+
+
+def test_median_device_of_the_baseline_counts() -> None:
+    """Of three devices the middle one: neither the slowest flatters the fleet nor the fastest spoils it."""
+    evidence = make_evidence(rehearsal=False, doctor=only(uneven, name="baseline"))
+    plain = judge_mark(SPEEDUP, make_evidence(rehearsal=False))
+
+    assert plain.value == pytest.approx(judge_mark(SPEEDUP, evidence).value, rel=0.02)
+
+
+def uneven(run: MadeRun) -> MadeRun:
+    """Let one device crawl and one fly; phases and spans are made anew with each."""
+    if run.header.leg == "with-exchange":
+        return run
+    factors = {0: 0.9, 1: 1.0, 2: 1.1}
+    by_speed = {place: with_speed(run, factor) for place, factor in factors.items()}
+    rounds = tuple(by_speed[line.participants[0]].rounds[place] for place, line in enumerate(run.rounds))
+    longest = by_speed[0]
+    return longest._replace(rounds=rounds)
+
+
+def test_pool_of_several_kinds_has_the_sum_of_their_rates_as_its_ideal() -> None:
+    """One portable core does 0.0125/0.0163 of the work of the other: together they are at best 1.77 of the first."""
+    both = only(lambda run: with_speed(with_header(run, pool=make_pool("cpu:1,cpu-portable:1")), 1.0), name="baseline")
+
+    def doctor(run: MadeRun) -> MadeRun:
+        return run if run.header.leg == "with-exchange" else both(run)
+
+    verdict = judge_mark(replace(SPEEDUP, id="a"), make_evidence(plan=mixed_fleet(e1_plan()), doctor=doctor))
+    only_one_kind = judge_mark(replace(SPEEDUP, id="a"), make_evidence(plan=mixed_fleet(e1_plan())))
+
+    assert verdict.bound is not None, verdict
+    assert 0.7 * (1 + 0.0125 / 0.0163) == pytest.approx(verdict.bound, rel=0.05)
+    assert ("UNJUDGED", True) == (only_one_kind.word, "no baseline round on cpu-portable" in only_one_kind.reason)
+
+
+def mixed_fleet(plan: Plan) -> Plan:
+    assert plan.rehearsal is not None
+    pools = {"fleet": "cpu:1,cpu-portable:1"}
+    roles = tuple(replace(role, pool=pools.get(role.name, role.pool)) for role in plan.rehearsal.roles)
+    return replace(plan, rehearsal=replace(plan.rehearsal, roles=roles))
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        pytest.param(
+            PassMark(id="a", metric="accuracy", comparator="at_least", bound=98.0, unit="%"),
+            ("PASS", 98.0),
+            id="percent",
+        ),
+        pytest.param(
+            PassMark(id="a", metric="accuracy", comparator="at_least", bound=0.981, unit="share"),
+            ("FAIL", 0.98),
+            id="share",
+        ),
+        pytest.param(
+            PassMark(id="a", metric="round_s", comparator="at_most", bound=1500.0, unit="ms"), ("PASS", 1319.0), id="ms"
+        ),
+        pytest.param(
+            PassMark(id="a", metric="samples_per_s", comparator="at_least", bound=4000.0, unit="samples/s"),
+            ("PASS", 4852.0),
+            id="rate",
+        ),
+        pytest.param(
+            PassMark(id="a", metric="cost_per_result", comparator="at_most", bound=1.0, unit="USD"),
+            ("PASS", 0.0),
+            id="cost",
+        ),
+        pytest.param(
+            PassMark(id="a", metric="speedup", comparator="at_least", bound=1.5, unit="x"), ("PASS", 1.9), id="absolute"
+        ),
+    ],
+)
+def test_other_metrics_are_judged_in_their_own_units(mark: PassMark, expected: tuple[str, float]) -> None:
+    """Value and bound are in the mark's unit."""
+    verdict = judge_mark(mark, make_evidence())
+
+    assert expected[0] == verdict.word, verdict
+    assert expected[1] == pytest.approx(verdict.value, rel=0.01, abs=0.01)
+
+
+def test_metric_that_records_do_not_hold_is_unjudged() -> None:
+    """A name of one's own cannot be computed from run records."""
+    mark = PassMark(id="a", metric="tokens", comparator="at_least", bound=1, unit="tokens/s")
+    verdict = judge_mark(mark, make_evidence())
+
+    assert "UNJUDGED" == verdict.word
+    assert "cannot be computed from run records" in verdict.reason
+
+
+def test_mark_for_another_pool_is_void() -> None:
+    """Evidence of other devices than the mark names is of something else."""
+    verdict = judge_mark(replace(SPEEDUP, id="a", pool="cpu:4"), make_evidence())
+
+    assert ("VOID", True) == (verdict.word, "cpu:4" in verdict.reason)
+
+
+def test_bit_identical_repeats_under_one_seed_are_one_observation() -> None:
+    """Counted once, noted, and said."""
+
+    def same(run: MadeRun) -> MadeRun:
+        first = with_score(run, 440)
+        weights = "ab" if run.header.name == "mixed" else run.header.name
+        kept = tuple(replace(one, weights_digest=weights) if one.split == "test" else one for one in first.evaluations)
+        header = replace(run.header, seed=e1_plan().rehearsal.seeds.base)  # type: ignore[union-attr]
+        return first._replace(evaluations=kept, header=header)
+
+    verdict = judge_mark(PARITY, make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2)))
+
+    assert (1, True) == (verdict.n, "deterministic-repeat" in verdict.notes)
+    assert any("is bit by bit repeat 0" in text for text in verdict.details)
+
+
+def test_equal_weights_under_different_seeds_are_a_copy() -> None:
+    """A seed that did nothing is no second run."""
+
+    def same(run: MadeRun) -> MadeRun:
+        kept = tuple(
+            replace(one, weights_digest=run.header.name) if one.split == "test" else one for one in run.evaluations
+        )
+        return run._replace(evaluations=kept)
+
+    verdict = judge_mark(PARITY, make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2)))
+
+    assert ("VOID", True) == (verdict.word, "different seeds and the same weights" in verdict.reason)
+
+
+def test_versions_that_differ_are_noted_and_named() -> None:
+    """Shown and compared, and no reason to drop a run."""
+    verdict = judge_mark(
+        SPEEDUP, make_evidence(doctor=only(lambda run: with_workers(run, torch="2.13.0"), name="fleet"))
+    )
+
+    assert ("PASS", True) == (verdict.word, "mixed-environments" in verdict.notes)
+    assert any("2.13.0" in text for text in verdict.details)
+
+
+def test_control_that_failed_is_named_as_the_cause() -> None:
+    """What follows from another failure says from which."""
+    evidence = make_evidence(doctor=scored(control_b=400))
+    verdict = judge_mark(PARITY, evidence)
+
+    assert ("VOID", next(run.id for run in evidence.runs if run.header.name == "control-b")) == (
+        verdict.word, verdict.follows_from,
+    )  # fmt: skip
+
+
+def test_one_control_below_target_in_five_repeats_counts_as_the_worst_value() -> None:
+    """The repeat is not dropped: it counts against the mark, and four good ones still decide."""
+    failing = only(scored(control_b=400), repeat=2)
+    verdict = judge_mark(PARITY, make_evidence(doctor=failing, repeats=5, plan=with_runs(e1_plan(), 5)))
+
+    assert ("PASS", 4) == (verdict.word, verdict.n), verdict
+    assert any("control-b did not pass itself" in text for text in verdict.details)
+
+
+def test_shares_by_speed_make_a_fair_baseline() -> None:
+    """A fleet whose shares are not equal is still compared at equal work a round."""
+    uneven_shares = only(lambda run: with_speed(with_settings(run, shares=(110, 90)), 1.0), name="fleet")
+
+    assert "PASS" == judge_mark(SPEEDUP, make_evidence(doctor=uneven_shares)).word
+
+
+def test_a_suite_without_a_plan_has_nothing_to_judge() -> None:
+    """Run records need a plan that names their roles."""
+    evidence: Evidence = replace(make_evidence(), plan=None)
+    verdict = judge_mark(replace(SPEEDUP, id="a"), evidence)
+
+    assert verdict.word in {"UNJUDGED", "TAMPERED"}

@@ -1,0 +1,279 @@
+"""Which runs are one experiment: joined where conditions agree, else listed with the field that differs."""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from pytest_mixgpu.marks.evidence import Evidence, gather
+from pytest_mixgpu.marks.judge import judge_mark
+from pytest_mixgpu.marks.lock import lock_digest
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.plan_file import plan_digest
+from tests.judging import e1_marks, freeze_e1, make_evidence, with_runs
+from tests.sample_parts import hex_of
+from tests.sample_timeline import MadeRun
+from tests.samples import (
+    FIRST_MOMENT,
+    Doctor,
+    as_failed,
+    as_record,
+    e1_digests,
+    e1_plan,
+    make_runs,
+    only,
+    with_digests,
+    with_header,
+    with_settings,
+    with_speed,
+)
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.records.model import RunRecord
+
+SPEED = ("baseline", "fleet", "reference")
+CONTROLS = ("control-a", "control-b")
+
+
+class Sessions:
+    """Several sessions of the experiment itself, one after the other, under one lock."""
+
+    def __init__(self, *, runs: int = 1) -> None:
+        self.plan = with_runs(e1_plan(), runs)
+        self.lock = freeze_e1(self.plan)
+        self.digests = e1_digests(self.plan, lock=lock_digest(self.lock))
+        self.records: list[RunRecord] = []
+        self._at: datetime = FIRST_MOMENT
+
+    def add(
+        self, *, names: tuple[str, ...] = (), doctor: Doctor | None = None, first_repeat: int = 0, repeats: int = 1
+    ) -> None:
+        """Make one more session."""
+        number = 1 + len({run.header.session for run in self.records})
+        made = make_runs(
+            plan=self.plan,
+            digests=self.digests,
+            rehearsal=False,
+            session=f"session-{number}",
+            names=names,
+            # No two sessions take the same time to the last digit: that would be a copy.
+            doctor=lambda run: (doctor or (lambda same: same))(with_speed(run, 1 + number / 1000)),
+            first_repeat=first_repeat,
+            repeats=repeats,
+            at=self._at,
+        )
+        self._at += timedelta(days=1)
+        self.records += [as_record(run) for run in made]
+
+    def evidence(self) -> Evidence:
+        """Gather all of them, from the view of another session."""
+        return gather(
+            self.plan,
+            self.lock,
+            self.records,
+            session="a later one",
+            rehearsal=False,
+            plan_digest=plan_digest(self.plan),
+            code_digest=self.digests.code,
+            evaluator_digest=self.digests.evaluator,
+            marks=e1_marks().marks,
+            claims=e1_marks().claims,
+        )
+
+    def judge(self, id_: str) -> Verdict:
+        """Judge one mark."""
+        return judge_mark(e1_marks().mark(id_), self.evidence())
+
+
+def slow(run: MadeRun) -> MadeRun:
+    """Let a run's devices crawl."""
+    return with_speed(run, 0.4)
+
+
+def test_roles_of_an_experiment_may_come_from_several_sessions() -> None:
+    """As in E1: the fleet one day, a control the next, the mixed pool on a third; one verdict, without a qualifier."""
+    sessions = Sessions()
+    for names in (SPEED, ("control-a",), ("control-b",), ("mixed",)):
+        sessions.add(names=names)
+
+    speedup, parity = sessions.judge("e1-speedup"), sessions.judge("e1-parity")
+
+    assert ("PASS", (), "a40:16", 11.2) == (speedup.word, speedup.qualifiers, speedup.pool, speedup.bound)
+    assert ("PASS", (), "a40:1,mi300x:1,rtx4090:1") == (parity.word, parity.qualifiers, parity.pool)
+    assert "0.7 of the ideal 16" == speedup.bound_origin
+
+
+@pytest.mark.parametrize(
+    ("field", "doctor"),
+    [
+        pytest.param("plan", lambda run: with_digests(run, plan=hex_of("other plan")), id="plan"),
+        pytest.param("lock", lambda run: with_digests(run, lock=hex_of("other lock")), id="lock"),
+        pytest.param("code", lambda run: with_digests(run, code=hex_of("other code")), id="code"),
+        pytest.param("evaluator", lambda run: with_digests(run, evaluator=hex_of("other")), id="evaluator"),
+        pytest.param("seed", lambda run: with_header(run, seed=1), id="seed"),
+        pytest.param("settings.batch_size", lambda run: with_settings(run, batch_size=64), id="batch-size"),
+        pytest.param("settings.round_steps", lambda run: with_settings(run, round_steps=640), id="round-steps"),
+        pytest.param("settings.workload", lambda run: with_settings(run, workload="digits-vit"), id="workload"),
+        pytest.param("settings.number_format", lambda run: with_settings(run, number_format="tf32"), id="format"),
+        pytest.param("settings.num_threads", lambda run: with_settings(run, num_threads=2), id="threads"),
+        pytest.param("settings.split", lambda run: with_settings(run, split="speed"), id="split"),
+        pytest.param("settings.exchange", lambda run: with_settings(run, exchange="ring"), id="exchange"),
+        pytest.param("settings.payload", lambda run: with_settings(run, payload="bf16"), id="payload"),
+    ],
+)
+def test_a_run_under_other_conditions_does_not_count_and_says_why(field: str, doctor: Doctor) -> None:
+    """It is listed with the field, what was found and what was expected; the mark is not judged on less."""
+    sessions = Sessions()
+    sessions.add(doctor=only(doctor, name="fleet"))
+    evidence = sessions.evidence()
+    verdict = sessions.judge("e1-speedup")
+
+    assert [field] == [one.field for one in evidence.superseded]
+    assert "UNJUDGED" == verdict.word
+    assert any(f"does not count: {field} is" in text for text in (verdict.reason, *verdict.details))
+
+
+def test_another_pool_than_the_plans_does_not_count() -> None:
+    """Fifteen devices are not sixteen."""
+    sessions = Sessions()
+    smaller = replace(
+        sessions.plan,
+        roles=tuple(replace(one, pool="a40:15") if one.role == "fleet" else one for one in sessions.plan.roles),
+    )
+    made = make_runs(plan=smaller, digests=sessions.digests, rehearsal=False, names=("fleet",))
+    sessions.records += [as_record(run) for run in made]
+
+    (dropped,) = sessions.evidence().superseded
+
+    assert ("pool", "a40:15", "a40:16") == (dropped.field, dropped.found, dropped.expected)
+
+
+def test_rehearsals_are_no_evidence_for_the_experiment() -> None:
+    """A rehearsal and the experiment in one ledger do not meet."""
+    rehearsed = [as_record(run) for run in make_runs()]
+    sessions = Sessions()
+    sessions.records += rehearsed
+
+    assert () == sessions.evidence().attempts
+    assert "UNJUDGED" == sessions.judge("e1-speedup").word
+    assert "--gpus=a40:1 and --gpus=a40:16" in sessions.judge("e1-speedup").remedy
+
+
+def test_a_rehearsal_is_judged_on_its_own_session_only() -> None:
+    """An earlier session's better run does not help; without a session named, the newest counts."""
+    plan = e1_plan()
+    digests = e1_digests(plan)
+    early = make_runs(session="early")
+    late = make_runs(session="late", doctor=only(slow, name="fleet"), at=FIRST_MOMENT + timedelta(hours=1))
+    records = [as_record(run) for run in (*early, *late)]
+
+    for named, expected in (("early", {"early"}), ("late", {"late"}), ("", {"late"})):
+        evidence = gather(plan, None, records, session=named, rehearsal=True, plan_digest=digests.plan)
+        assert expected == {run.header.session for run in evidence.attempts}
+
+
+def test_first_completed_run_of_a_repeat_counts_and_no_later_one() -> None:
+    """Measuring again does not replace a value: neither a worse by a better nor the other way round."""
+    sessions = Sessions()
+    sessions.add(doctor=only(slow, name="fleet"))
+    sessions.add()
+
+    verdict = sessions.judge("e1-speedup")
+
+    assert ("FAIL", 1) == (verdict.word, verdict.n)
+    assert all(run_id in {run.id for run in sessions.records[:8]} for run_id in verdict.run_ids)
+
+
+def test_repeats_beyond_those_that_the_lock_names_do_not_count() -> None:
+    """One run is planned: a second is listed and not averaged in."""
+    sessions = Sessions(runs=1)
+    sessions.add(repeats=2)
+    verdict = sessions.judge("e1-speedup")
+
+    assert 1 == verdict.n
+    assert {"repeat"} == {one.field for one in sessions.evidence().superseded}
+
+
+def test_too_few_runs_leave_a_mark_unjudged() -> None:
+    """Two of three planned runs were made: nobody stops when he likes what he sees."""
+    sessions = Sessions(runs=3)
+    sessions.add(repeats=2)
+    verdict = sessions.judge("e1-speedup")
+
+    assert ("UNJUDGED", "2 of 3 planned runs were made") == (verdict.word, verdict.reason)
+
+    sessions.add(first_repeat=2)
+
+    assert ("PASS", 3) == (sessions.judge("e1-speedup").word, sessions.judge("e1-speedup").n)
+
+
+@pytest.mark.parametrize(
+    ("after_rounds", "word"),
+    [
+        pytest.param(2, "UNJUDGED", id="after-its-first-measured-round"),
+        pytest.param(1, "UNJUDGED", id="after-the-baselines-measured-rounds"),
+    ],
+)
+def test_an_attempt_that_failed_late_counts_as_the_worst_value(after_rounds: int, word: str) -> None:
+    """A bracket that was broken off after anything was measured is not forgotten because the next one went well."""
+    sessions = Sessions()
+    sessions.add(names=SPEED, doctor=only(lambda run: as_failed(run, after_rounds=after_rounds), name="fleet"))
+    sessions.add(names=SPEED)
+    verdict = sessions.judge("e1-speedup")
+
+    assert word == verdict.word
+    assert "count as the worst value decide the verdict" in verdict.reason
+    assert "participant-15" in verdict.reason
+
+
+def test_an_attempt_that_failed_before_it_showed_anything_is_listed_only() -> None:
+    """A mixed run that died in its warm-up has nothing that anybody could dislike."""
+    sessions = Sessions()
+    sessions.add(names=(*CONTROLS, "mixed"), doctor=only(lambda run: as_failed(run, after_rounds=0), name="mixed"))
+    sessions.add(names=("mixed",))
+    verdict = sessions.judge("e1-parity")
+
+    assert "PASS" == verdict.word
+    assert any("ended before it had anything to show" in text for text in verdict.details)
+
+
+def test_one_lost_attempt_of_many_runs_does_not_flip_a_clear_verdict() -> None:
+    """With five runs the median stands against one worst value; the attempt is named beside it."""
+    sessions = Sessions(runs=5)
+    sessions.add(names=SPEED, doctor=only(lambda run: as_failed(run, after_rounds=3), name="fleet"))
+    sessions.add(names=SPEED, repeats=5)
+    verdict = sessions.judge("e1-speedup")
+
+    assert ("PASS", 5) == (verdict.word, verdict.n)
+    assert any("counted as the worst value" in text for text in verdict.details)
+
+
+def test_editing_the_code_does_not_drop_a_run_that_was_made_with_the_frozen_code() -> None:
+    """The lock's code decides: a failed verdict is not washed away by a new line of code."""
+    sessions = Sessions()
+    sessions.add(names=SPEED, doctor=only(slow, name="fleet"))
+    sessions.add(names=SPEED, doctor=lambda run: with_digests(run, code=hex_of("new code")))
+    verdict = sessions.judge("e1-speedup")
+
+    assert "FAIL" == verdict.word
+    assert "code-changed" not in verdict.notes
+    assert {"code"} == {one.field for one in sessions.evidence().superseded}
+
+
+def test_runs_of_changed_code_are_judged_and_noted() -> None:
+    """Where no run has the code that the lock names, the newest code is judged, and every verdict says so."""
+    sessions = Sessions()
+    sessions.add(doctor=lambda run: with_digests(run, code=hex_of("new code")))
+
+    for id_ in ("e1-speedup", "e1-parity"):
+        assert ("PASS", True) == (sessions.judge(id_).word, "code-changed" in sessions.judge(id_).notes)
+
+
+def test_a_rehearsal_that_departs_from_its_plan_says_so() -> None:
+    """Flags that change settings make a rehearsal exploratory too, whatever it shows."""
+    evidence = make_evidence(doctor=lambda run: with_speed(with_settings(run, batch_size=16), 1.0))
+    verdict = judge_mark(e1_marks().mark("e1-speedup"), evidence)
+
+    assert ("PASS", ("rehearsal", "exploratory")) == (verdict.word, verdict.qualifiers)
+    assert any("departs from the plan: settings.batch_size is 16, the plan says 32" in text for text in verdict.details)
