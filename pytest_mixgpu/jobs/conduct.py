@@ -173,6 +173,7 @@ class _Conductor:
             if settings.evaluate_every and (index + 1) % settings.evaluate_every == 0:
                 self._evaluate(job, "validation")
         if settings.to_finish:
+            self._say("scoring the test split")
             self._say(describe_evaluation(self._evaluate(job, "test")))
 
     def _run_round(self, job: Job, index: int) -> RoundLine:

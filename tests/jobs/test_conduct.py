@@ -177,7 +177,7 @@ def test_a_long_run_says_how_far_it_is(tmp_path: Path) -> None:
     assert said[0] == "starting 2 participant(s)"
     assert said[2] == "round 1 of 4 (warm-up): 40.00 s, 2 samples/s, about 2 min left"
     assert said[5] == "round 4 of 4: 40.00 s, 2 samples/s, about 0 s left"
-    assert said[6] == "test: 9 of 10 right (90.0%)"
+    assert said[6:] == ["scoring the test split", "test: 9 of 10 right (90.0%)"]
 
 
 def test_moved_bytes_are_counted(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pytest_mixgpu.launch.local import LocalLauncher
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.store import RunStore
 from tests.jobs.faulty_workers import FaultyLauncher
 from tests.jobs.made_jobs import core_pool, made_header, run_it
 
@@ -57,8 +58,7 @@ def test_nothing_is_left_running(torch_launcher: LocalLauncher, tmp_path: Path) 
     record = _fail(torch_launcher, tmp_path, worker="participant-2", fault="raise", phase="prepare")
 
     assert record.start is not None
-    pids = [facts.pid for facts in record.start.workers]
-    assert [] == [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+    assert [] == _living(record)
 
 
 @pytest.mark.parametrize("fault", ["raise", "SIGKILL", "SIGSTOP", "hang"])
@@ -82,3 +82,26 @@ def test_a_solo_device_is_blamed(torch_launcher: LocalLauncher, tmp_path: Path, 
     (line,) = record.faults
     assert ("participant-1", "compute", 4) == (line.worker, line.phase, line.round_index)
     assert [0, 1, 2, 3] == [done.index for done in record.rounds]
+
+
+def test_ctrl_c_stops_all_workers(torch_launcher: LocalLauncher, tmp_path: Path) -> None:
+    """A person stops a run between two rounds: the record is closed as stopped and readable, no worker is left."""
+    header = made_header(rounds=50)
+
+    def interrupt(text: str) -> None:
+        if text.startswith("round 2"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_it(header, torch_launcher, tmp_path, progress=interrupt)
+
+    record = RunStore(tmp_path).read(header.run_id)
+    assert ("stopped", 2) == (record.status, len(record.rounds))
+    assert record.start is not None
+    assert [] == _living(record)
+
+
+def _living(record: RunRecord) -> list[int]:
+    """Processes of a run's workers that are still there; one that only waits to be reaped is not."""
+    pids = [facts.pid for facts in record.start.workers] if record.start is not None else []
+    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
