@@ -4,6 +4,7 @@ In order: what does not match its seal is TAMPERED; a measurement that is imposs
 was not measured is UNJUDGED; only then is the value compared with the bound.
 """
 
+import math
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
-from pytest_mixgpu.marks.statistics import Spread, share_covered_by_range, spread_of, straddles
+from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
 from pytest_mixgpu.records.model import RunRecord
 
 
@@ -36,31 +37,37 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         reason = f"{mark.metric} cannot be computed from run records; known are {', '.join(METRICS)}"
         return replace(verdict, reason=reason, remedy="judge samples or a number, or choose another metric")
     found = metric.compute(evidence)
-    verdict = replace(verdict, pool=found.pool, run_ids=tuple(run.id for run in found.runs))
+    scale = metric.units.get(mark.unit, 1.0)
+    unfit = {blemish.repeat for blemish in found.unfit}
+    nominal = {index: value * scale for index, value in found.values.items() if index not in unfit}
+    verdict = _with_numbers(mark, evidence, found, nominal, verdict)
     if mark.pool and mark.pool != found.pool:
         reason = f"the mark is for {mark.pool}, the runs were made on {found.pool}"
         return replace(verdict, word="VOID", reason=reason)
     if found.wrong:
-        return _void(verdict, found.wrong, found.details)
-    return _weigh(mark, metric, evidence, found, verdict)
-
-
-def _weigh(mark: PassMark, metric: Metric, evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdict:
-    """Compare what was measured with the bound, attempts that ended early counted as the worst value."""
-    scale = metric.units.get(mark.unit, 1.0)
-    unfit = {blemish.repeat for blemish in found.unfit}
-    # A rehearsal is no evidence and takes its value as it is, with the note; else a disturbed attempt counts as lost.
-    shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}
-    nominal = {index: value * scale for index, value in found.values.items() if index not in unfit}
-    kept = [value for index, value in nominal.items() if index not in shaken]
-    unreadable = [lost for lost in evidence.lost if not lost.was_closed and _concerns(lost.role, found, metric)]
-    num_worst = len(found.lost) + len(unreadable) + len(set(found.values) & (unfit | shaken))
-    verdict = replace(verdict, notes=_notes(mark, evidence, found, len(nominal)))
+        return _void(verdict, found.wrong)
     if not nominal:
         return _nothing(evidence, found, verdict)
-    bound, origin = _bound(mark, found, nominal)
-    spread = spread_of(list(nominal.values()))
+    return _weigh(mark, metric, evidence, found, nominal, verdict)
+
+
+def _with_numbers(
+    mark: PassMark, evidence: Evidence, found: Measurement, nominal: dict[int, float], verdict: Verdict
+) -> Verdict:
+    """Fill in what was measured and what it is compared with, whatever the word will be."""
     verdict = replace(
+        verdict,
+        notes=_notes(mark, evidence, found, len(nominal)),
+        pool=found.pool,
+        run_ids=tuple(run.id for run in found.runs),
+        details=(*found.details, *found.identical, *_asides(evidence, found)),
+    )
+    values = list(nominal.values())
+    if not values or any(math.isnan(value) for value in values):
+        return verdict
+    bound, origin = _bound(mark, found, nominal)
+    spread = spread_of(values)
+    return replace(
         verdict,
         bound=bound,
         bound_origin=origin,
@@ -70,24 +77,39 @@ def _weigh(mark: PassMark, metric: Metric, evidence: Evidence, found: Measuremen
         high=spread.high,
         interval=spread.interval,
         interval_method=spread.method,
-        details=(*_how_sure(spread.n), *found.details, *found.identical, *_asides(evidence, found)),
+        notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),
+        details=(*_how_sure(spread.n), *verdict.details),
     )
-    if spread.median != spread.median:
-        return replace(verdict, word="UNJUDGED", value=None, reason=f"{mark.metric} is not a number")
-    passes = meets(spread.median, mark.comparator, bound)
-    if straddles(spread.interval, bound):
-        verdict = replace(verdict, notes=(*verdict.notes, "inconclusive"))
-    worst = spread_of([*kept, *[found.worst] * num_worst]).median if num_worst else spread.median
-    if meets(worst, mark.comparator, bound) != passes:
+
+
+def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the word
+    mark: PassMark,
+    metric: Metric,
+    evidence: Evidence,
+    found: Measurement,
+    nominal: dict[int, float],
+    verdict: Verdict,
+) -> Verdict:
+    """Compare what was measured with the bound, attempts that ended early counted as the worst value."""
+    if verdict.bound is None or verdict.value is None:
+        return replace(verdict, reason=f"{mark.metric} is not a number")
+    unfit = {blemish.repeat for blemish in found.unfit}
+    # A rehearsal is no evidence and takes its value as it is, with the note; else a disturbed attempt counts as lost.
+    shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}
+    kept = [value for index, value in nominal.items() if index not in shaken]
+    unreadable = [lost for lost in evidence.lost if not lost.was_closed and _concerns(lost.role, found, metric)]
+    num_worst = len(found.lost) + len(unreadable) + len(set(found.values) & (unfit | shaken))
+    passes = meets(verdict.value, mark.comparator, verdict.bound)
+    worst = spread_of([*kept, *[found.worst] * num_worst]).median if num_worst else verdict.value
+    if meets(worst, mark.comparator, verdict.bound) != passes:
         return replace(verdict, word="UNJUDGED", reason=_flipped(found, num_worst), remedy="make further planned runs")
     planned = evidence.seeds.runs
-    if not evidence.rehearsal and len(nominal) + num_worst - len(shaken & set(nominal)) < planned:
-        reason = f"{len(nominal)} of {planned} planned runs were made"
-        return replace(
-            verdict, word="UNJUDGED", reason=reason, remedy=f"make the others: --mixgpu-runs={planned - len(nominal)}"
-        )
+    if not evidence.rehearsal and len(found.values) < planned:
+        reason = f"{len(found.values)} of {planned} planned runs were made"
+        remedy = f"make the others: --mixgpu-runs={planned - len(found.values)}"
+        return replace(verdict, word="UNJUDGED", reason=reason, remedy=remedy)
     word: Word = "PASS" if passes else "FAIL"
-    return replace(verdict, word=word, reason=_reason(mark, spread, bound, passes=passes))
+    return replace(verdict, word=word, reason=_reason(mark, verdict, passes=passes))
 
 
 def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tuple[float, str]:
@@ -103,38 +125,44 @@ def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tup
     return mark.bound, ""
 
 
-def _reason(mark: PassMark, spread: Spread, bound: float, *, passes: bool) -> str:
+def _reason(mark: PassMark, verdict: Verdict, *, passes: bool) -> str:
     relation = {"at_least": "at least", "at_most": "at most", "within": "within"}[mark.comparator]
+    value, bound = verdict.value or 0.0, verdict.bound or 0.0
     clause = ""
     if mark.of == "controls" and passes:
-        is_first = meets(spread.median, "within", mark.bound)
+        is_first = meets(value, "within", mark.bound)
         clause = (
             f", by the clause of {mark.bound:g} {mark.unit}" if is_first else ", by the clause of the controls' own gap"
         )
-    count = f"median of {spread.n} runs" if spread.n > 1 else "one run"
+    count = f"median of {verdict.n} runs" if verdict.n > 1 else "one run"
     state = "is" if passes else "is not"
-    return f"{mark.metric} {spread.median:.6g} {mark.unit} ({count}) {state} {relation} {bound:.6g} {mark.unit}{clause}"
+    return f"{mark.metric} {value:.6g} {mark.unit} ({count}) {state} {relation} {bound:.6g} {mark.unit}{clause}"
 
 
-def _void(verdict: Verdict, wrong: Sequence[Blemish], details: Sequence[str]) -> Verdict:
-    first = wrong[0]
-    others = tuple(blemish.sentence for blemish in wrong[1:])
-    return replace(verdict, word="VOID", reason=first.sentence, follows_from=first.run_id, details=(*others, *details))
+def _void(verdict: Verdict, blemishes: Sequence[Blemish]) -> Verdict:
+    first, *others = blemishes
+    details = (*(blemish.sentence for blemish in others), *verdict.details)
+    return replace(
+        verdict,
+        word="VOID",
+        reason=first.sentence,
+        follows_from=first.run_id,
+        details=tuple(dict.fromkeys(text for text in details if text != first.sentence)),
+    )
 
 
 def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdict:
     """No repeat has a value: say whether it failed, did not count, or was never measured."""
     if found.unfit:
-        return _void(verdict, found.unfit, found.details)
+        return _void(verdict, found.unfit)
     failed = [run for run in evidence.unfinished if run in found.lost] or [
         run for run in evidence.unfinished if run.header.role in _ROLES.get(verdict.metric, ())
     ]
     if failed:
         run = failed[0]
-        return replace(verdict, word="VOID", reason=why_unfinished(run), follows_from=run.id, details=found.lacking)
+        return replace(verdict, word="VOID", reason=why_unfinished(run), follows_from=run.id)
     reason = found.lacking[0] if found.lacking else "nothing was measured"
-    superseded = tuple(str(one) for one in evidence.superseded)
-    details = (*found.lacking[1:], *superseded)
+    details = tuple(text for text in verdict.details if text != reason)
     return replace(verdict, word="UNJUDGED", reason=reason, details=details, remedy=_remedy(evidence, verdict.metric))
 
 
@@ -233,6 +261,7 @@ def _blank(mark: PassMark, evidence: Evidence) -> Verdict:
         qualifiers=qualifiers_of(evidence, frozen=is_frozen(evidence, mark)),
         metric=mark.metric,
         comparator=mark.comparator,
+        bound=mark.bound if mark.of is None else None,
         unit=mark.unit,
         pool=mark.pool,
         lock_digest=evidence.lock_digest,

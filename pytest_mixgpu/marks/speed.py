@@ -45,10 +45,12 @@ def speedup(evidence: Evidence) -> Measurement:
             lacking.append(f"repeat {repeat.index} has no baseline round on {', '.join(kinds) or 'any device'}")
             continue
         values[repeat.index], ideals[repeat.index] = ratio, ideal
+        shaken = _disturbances(evidence, repeat, first, middle, last)
+        disturbed += shaken
         if exceeds(ratio, ideal):
-            text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work"
-            wrong.append(Blemish(repeat=repeat.index, sentence=text, run_id=middle.id))
-        disturbed += _disturbances(evidence, repeat, first, middle, last)
+            cause = f"; {shaken[0].sentence}" if shaken else ""
+            text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work{cause}"
+            wrong.append(Blemish(repeat=repeat.index, sentence=text))
     return Measurement(
         values=values,
         worst=0.0,

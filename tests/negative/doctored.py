@@ -312,6 +312,13 @@ CHECK_CASES = (
         "lacks a completed run of baseline (after)",
     ),
     Case(
+        "baseline-brackets-fleet",
+        "baseline-of-one-device",
+        planned(stand_in(lambda it: replace(it, roles=tuple(replace(role, num_devices=1) for role in it.roles)))),
+        "FAIL",
+        "taken on one device of the fleet",
+    ),
+    Case(
         "baseline-same-code-and-data",
         "another-batch-size",
         doctored(lambda run: with_settings(run, number_format="bfloat16"), name="baseline", leg="before"),

@@ -23,19 +23,27 @@ def baseline_named(evidence: Evidence) -> Finding:
 
 
 def baseline_brackets_fleet(evidence: Evidence) -> Finding:
-    """Baseline rounds were taken in the fleet's session, before and after it."""
+    """Baseline rounds were taken in the fleet's session, before and after it, on several of its devices."""
     fleets, baselines = evidence.named("fleet"), evidence.named("baseline")
     if len(fleets) != 1 or len(baselines) != 1:
         return Finding(missing=("the plan does not name one fleet and one baseline",))
     slots = ((baselines[0].name, "before"), (fleets[0].name, ""), (baselines[0].name, "after"))
     paired = pair_in_session(evidence, slots)
-    late = [
+    faults = [
         f"repeat {repeat.index}: baseline and fleet were not taken in the order before, fleet, after"
         for repeat in paired.repeats
         if (times := [repeat.runs[slot].header.registered_at for slot in slots]) != sorted(times)
     ]
+    exceptions = () if evidence.plan is None else evidence.plan.baseline.exceptions
+    faults += [
+        f"repeat {repeat.index}: the baseline was taken on one device of the fleet, and no stated exception says so"
+        for repeat in paired.repeats
+        if len(repeat.runs[slots[0]].devices) < 2 <= len(repeat.runs[slots[1]].devices) and not exceptions
+    ]
     stated = tuple(f"repeat {repeat.index}: baseline before and after the fleet's rounds" for repeat in paired.repeats)
-    return Finding(missing=(*paired.lacking, *late), stated=stated, follows_from=_failed(evidence, "baseline", "fleet"))
+    return Finding(
+        missing=(*paired.lacking, *faults), stated=stated, follows_from=_failed(evidence, "baseline", "fleet")
+    )
 
 
 def baseline_same_code_and_data(evidence: Evidence) -> Finding:
