@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.marks.compare import environment_differences
 from pytest_mixgpu.marks.comparison import meets, share_of
-from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
 from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
@@ -40,15 +40,26 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     scale = metric.units.get(mark.unit, 1.0)
     unfit = {blemish.repeat for blemish in found.unfit}
     nominal = {index: value * scale for index, value in found.values.items() if index not in unfit}
-    verdict = _with_numbers(mark, evidence, found, nominal, verdict)
-    if mark.pool and mark.pool != found.pool:
-        reason = f"the mark is for {mark.pool}, the runs were made on {found.pool}"
-        return replace(verdict, word="VOID", reason=reason)
+    # A void mark still shows what was measured.
+    shown = nominal or {index: value * scale for index, value in found.values.items()}
+    verdict = _with_numbers(mark, evidence, found, shown, verdict)
+    refusal = _refusal(mark, found)
+    if refusal is not None:
+        return replace(verdict, word=refusal[0], reason=refusal[1])
     if found.wrong:
         return _void(verdict, found.wrong)
     if not nominal:
         return _nothing(evidence, found, verdict)
     return _weigh(mark, metric, evidence, found, nominal, verdict)
+
+
+def _refusal(mark: PassMark, found: Measurement) -> tuple[Word, str] | None:
+    """Say why the evidence is not for this mark: other devices, or another unit."""
+    if mark.pool and mark.pool != found.pool:
+        return "VOID", f"the mark is for {mark.pool}, the runs were made on {found.pool}"
+    if found.unit and found.unit != mark.unit:
+        return "UNJUDGED", f"{mark.metric} is in {found.unit}, the mark's unit is {mark.unit}"
+    return None
 
 
 def _with_numbers(
@@ -98,11 +109,12 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
     shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}
     kept = [value for index, value in nominal.items() if index not in shaken]
     unreadable = [lost for lost in evidence.lost if not lost.was_closed and _concerns(lost.role, found, metric)]
-    num_worst = len(found.lost) + len(unreadable) + len(set(found.values) & (unfit | shaken))
+    num_worst = len(found.lost) + len(unreadable) + len(unfit | (shaken & set(found.values)))
     passes = meets(verdict.value, mark.comparator, verdict.bound)
     worst = spread_of([*kept, *[found.worst] * num_worst]).median if num_worst else verdict.value
     if meets(worst, mark.comparator, verdict.bound) != passes:
-        return replace(verdict, word="UNJUDGED", reason=_flipped(found, num_worst), remedy="make further planned runs")
+        reason = _flipped(found, unreadable, num_worst)
+        return replace(verdict, word="UNJUDGED", reason=reason, remedy="make further planned runs")
     planned = evidence.seeds.runs
     if not evidence.rehearsal and len(found.values) < planned:
         reason = f"{len(found.values)} of {planned} planned runs were made"
@@ -200,12 +212,14 @@ def _remedy(evidence: Evidence, metric: str) -> str:
     return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""
 
 
-def _flipped(found: Measurement, num_worst: int) -> str:
-    causes = [why_unfinished(run) for run in found.lost] + [
-        blemish.sentence for blemish in (*found.unfit, *found.disturbed)
+def _flipped(found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
+    causes = [
+        *(why_unfinished(run) for run in found.lost),
+        *(f"run {run.run_id} ({run.name}) was registered and its record cannot be read" for run in unreadable),
+        *(blemish.sentence for blemish in (*found.unfit, *found.disturbed)),
     ]
-    cause = f", first: {causes[0]}" if causes else ""
-    return f"{num_worst} attempt{'s' if num_worst > 1 else ''} that count as the worst value decide the verdict{cause}"
+    many = f"{num_worst} attempts that count" if num_worst > 1 else "1 attempt that counts"
+    return f"{many} as the worst value would change the verdict: {'; '.join(causes)}"
 
 
 def _how_sure(n: int) -> tuple[str, ...]:

@@ -30,13 +30,15 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[RunRecord, ...] = ()
     """Attempts that ended early and count as the worst value."""
     wrong: tuple[Blemish, ...] = ()
-    """The measurement is impossible, or of something else."""
+    """Records that cannot be true, or are copies: nothing can be judged beside them, and the mark is VOID."""
     unfit: tuple[Blemish, ...] = ()
-    """The repeat was measured rightly, and its models do not count: below the target."""
+    """Attempts that are VOID: not comparable, impossible, below the target. Each counts as the worst value."""
     disturbed: tuple[Blemish, ...] = ()
     lacking: tuple[str, ...] = ()
     """What was not measured."""
     identical: tuple[str, ...] = ()
     """Repeats whose results are bit by bit those of another, a sentence each; they have no value of their own."""
     details: tuple[str, ...] = ()
+    unit: str = ""
+    """Of the values, where only the evidence knows it: a currency."""
     pool: str = ""

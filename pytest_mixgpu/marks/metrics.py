@@ -47,6 +47,7 @@ def cost_per_result(evidence: Evidence) -> Measurement:
         ),
         lacking=tuple(lacking),
         details=(f"not stated and in no sum: {', '.join(cost.whole.not_stated)}",) if cost.whole.not_stated else (),
+        unit=cost.currency,
         pool=", ".join(sorted({run.header.pool.spec for run in evidence.completed})),
     )
 

@@ -31,12 +31,11 @@ def parity(evidence: Evidence) -> Measurement:
     paired = pair_any(evidence, (mixed, *controls))
     values: dict[int, float] = {}
     gaps: dict[int, float] = {}
-    wrong: list[Blemish] = []
     unfit: list[Blemish] = []
     lacking = list(paired.lacking)
     for repeat in paired.repeats:
         run, others = repeat.runs[mixed], [repeat.runs[slot] for slot in controls]
-        wrong += [
+        unfit += [
             Blemish(repeat=repeat.index, sentence=text, run_id=id_)
             for text, id_ in _parity_faults(evidence, run, others)
         ]
@@ -55,7 +54,7 @@ def parity(evidence: Evidence) -> Measurement:
         own_gaps=gaps,
         runs=_runs_of(paired),
         lost=paired.lost,
-        wrong=(*wrong, *_copies(evidence, paired)),
+        wrong=_sound(evidence, paired),
         unfit=tuple(unfit),
         lacking=tuple(lacking),
         identical=tuple(identical.values()),
@@ -82,14 +81,15 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     faults = [
         Blemish(repeat=repeat.index, sentence=text, run_id=repeat.runs[slot].id)
         for repeat in paired.repeats
-        for text in (*contradictions(repeat.runs[slot]), *_scale_faults(evidence, repeat.runs[slot]))
+        for text in _scale_faults(evidence, repeat.runs[slot])
     ]
     return Measurement(
         values=values,
         worst=0.0,
         runs=_runs_of(paired),
         lost=paired.lost,
-        wrong=(*faults, *_copies(evidence, paired)),
+        wrong=_sound(evidence, paired),
+        unfit=tuple(faults),
         lacking=(*paired.lacking, *lacking),
         identical=tuple(identical.values()),
         pool=next((run.header.pool.spec for run in evidence.of("fleet")), canonical_pool(fleets[0].pool)),
@@ -121,8 +121,7 @@ def mixture_faults(mixed: RunRecord) -> list[str]:
 
 
 def _parity_faults(evidence: Evidence, mixed: RunRecord, controls: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    faults = [(text, run.id) for run in (mixed, *controls) for text in contradictions(run)]
-    faults += [(text, run.id) for run in (mixed, *controls) for text in _scale_faults(evidence, run)]
+    faults = [(text, run.id) for run in (mixed, *controls) for text in _scale_faults(evidence, run)]
     faults += [(text, mixed.id) for text in mixture_faults(mixed)]
     for control in controls:
         if len(control.header.pool.kinds) != 1:
@@ -206,9 +205,17 @@ def _identical(paired: Paired) -> dict[int, str]:
     return found
 
 
-def _copies(evidence: Evidence, paired: Paired) -> list[Blemish]:
+def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
+    """Records that contradict themselves, and copies."""
     ids = [run.id for run in _runs_of(paired)]
-    found = [Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(one in text for one in ids)]
+    found = [
+        Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id)
+        for run in _runs_of(paired)
+        for text in contradictions(run)
+    ]
+    found += [
+        Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(one in text for one in ids)
+    ]
     weights: dict[tuple[object, ...], tuple[int, str]] = {}
     for run in _runs_of(paired):
         if run.test is None:
@@ -218,7 +225,7 @@ def _copies(evidence: Evidence, paired: Paired) -> list[Blemish]:
         if seed != run.header.seed:
             text = f"runs {other} and {run.id} have different seeds and the same weights: one of them is a copy"
             found.append(Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id))
-    return found
+    return tuple(found)
 
 
 def _parity_details(evidence: Evidence, paired: Paired, mixed: Slot, controls: Sequence[Slot]) -> tuple[str, ...]:

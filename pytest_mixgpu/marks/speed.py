@@ -35,10 +35,10 @@ def speedup(evidence: Evidence) -> Measurement:
     fleet = (fleets[0].name, "")
     paired = pair_in_session(evidence, (before, fleet, after))
     values, ideals = {}, {}
-    wrong, disturbed, lacking = [], [], list(paired.lacking)
+    unfit, disturbed, lacking = [], [], list(paired.lacking)
     for repeat in paired.repeats:
         first, middle, last = repeat.runs[before], repeat.runs[fleet], repeat.runs[after]
-        wrong += _blame(repeat, _bracket_faults(first, middle, last))
+        unfit += _blame(repeat, _bracket_faults(first, middle, last))
         ratio, ideal = _ratio(first, middle, last, baselines[0].pool)
         if ratio is None or ideal is None:
             kinds = sorted(set(middle.header.pool.kinds) - set(_kind_medians_s(first, last)))
@@ -50,15 +50,15 @@ def speedup(evidence: Evidence) -> Measurement:
         if exceeds(ratio, ideal):
             cause = f"; {shaken[0].sentence}" if shaken else ""
             text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work{cause}"
-            wrong.append(Blemish(repeat=repeat.index, sentence=text))
+            unfit.append(Blemish(repeat=repeat.index, sentence=text))
     return Measurement(
         values=values,
         worst=0.0,
         ideals=ideals,
         runs=_runs_of(paired),
         lost=paired.lost,
-        wrong=(*wrong, *_sound(evidence, paired)),
-        unfit=_below_target(evidence, paired, fleet),
+        wrong=_sound(evidence, paired),
+        unfit=(*unfit, *_below_target(evidence, paired, fleet)),
         disturbed=tuple(disturbed),
         lacking=tuple(lacking),
         details=_speed_details(evidence, paired, (before, fleet, after)),

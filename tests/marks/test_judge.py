@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.evidence import Evidence, LedgerState
+from pytest_mixgpu.marks.evidence import Evidence, LedgerState, LostRun
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Bindings, Lock, amend
 from pytest_mixgpu.marks.model import PassMark, Verdict
@@ -375,6 +375,63 @@ def test_one_control_below_target_in_five_repeats_counts_as_the_worst_value() ->
 
     assert ("PASS", 4) == (verdict.word, verdict.n), verdict
     assert any("control-b did not pass itself" in text for text in verdict.details)
+
+
+def test_one_impossible_ratio_in_five_repeats_counts_as_the_worst_value() -> None:
+    """It never counts for the mark; alone it would make it void, among five it counts against them."""
+    too_fast = only(lambda run: with_speed(run, 1.5), name="fleet", repeat=2)
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=too_fast, repeats=5, plan=with_runs(e1_plan(), 5)))
+
+    assert ("PASS", 4) == (verdict.word, verdict.n), verdict
+    assert any("is above the ideal 2" in text for text in verdict.details)
+
+
+def test_two_void_attempts_of_three_leave_a_mark_unjudged() -> None:
+    """The worst value, twice, decides the median of three: nobody knows what the mark is worth."""
+    failing = only(scored(fleet=400))
+    evidence = make_evidence(
+        doctor=lambda run: run if run.header.repeat == 0 else failing(run), repeats=3, plan=with_runs(e1_plan(), 3)
+    )
+    verdict = judge_mark(SPEEDUP, evidence)
+
+    assert "UNJUDGED" == verdict.word
+    assert "2 attempts that count as the worst value would change the verdict" in verdict.reason
+    assert "not good enough" in verdict.reason
+
+
+def test_void_mark_still_shows_what_was_measured() -> None:
+    """The number stands beside the word that says what it is worth."""
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=scored(fleet=400)))
+
+    assert ("VOID", 1, 1.4) == (verdict.word, verdict.n, verdict.bound)
+    assert verdict.value is not None
+
+
+def test_cost_in_another_currency_is_not_compared() -> None:
+    """Forty euros are not forty dollars."""
+    mark = PassMark(id="a", metric="cost_per_result", comparator="at_most", bound=1.0, unit="EUR")
+    verdict = judge_mark(mark, make_evidence())
+
+    assert ("UNJUDGED", True) == (verdict.word, "is in USD" in verdict.reason)
+
+
+@pytest.mark.parametrize("was_closed", [True, False])
+def test_a_run_whose_record_is_gone_is_never_forgotten(was_closed: bool) -> None:  # noqa: FBT001
+    """Closed and gone is tampering; registered and never seen again counts as the worst value."""
+    gone = LostRun(
+        run_id="gone",
+        role="fleet",
+        name="fleet",
+        repeat=0,
+        session="session-1",
+        rehearsal=True,
+        was_closed=was_closed,
+        faults=("no such file",),
+    )
+    evidence = make_evidence(lost=(gone,))
+
+    assert ("TAMPERED" if was_closed else "UNJUDGED") == judge_mark(SPEEDUP, evidence).word
+    assert ("TAMPERED" if was_closed else "PASS") == judge_mark(PARITY, evidence).word
 
 
 def test_shares_by_speed_make_a_fair_baseline() -> None:

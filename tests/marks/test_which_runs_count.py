@@ -223,7 +223,7 @@ def test_an_attempt_that_failed_late_counts_as_the_worst_value(after_rounds: int
     verdict = sessions.judge("e1-speedup")
 
     assert word == verdict.word
-    assert "count as the worst value decide the verdict" in verdict.reason
+    assert "1 attempt that counts as the worst value would change the verdict" in verdict.reason
     assert "participant-15" in verdict.reason
 
 
