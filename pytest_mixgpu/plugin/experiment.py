@@ -14,6 +14,7 @@ from pytest_mixgpu.marks.evidence import gather
 from pytest_mixgpu.marks.lock import lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_for
+from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
 from pytest_mixgpu.plugin.sequence import planned_runs, stage
 from pytest_mixgpu.plugin.stored import read_runs, witness_of
 from pytest_mixgpu.records.store import RunStore
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.sequence import Staging
     from pytest_mixgpu.plugin.suites import Suite
+    from pytest_mixgpu.records.ledger import LedgerEntry
     from pytest_mixgpu.records.model import Digests, Role
     from pytest_mixgpu.records.plan import Plan
 
@@ -142,34 +144,30 @@ class Experiment:
 
     def _make_group(self, group: str) -> None:
         store = RunStore(self._options.report)
-        entries = [
-            entry for entry in store.ledger.entries() if entry.event == "register" and entry.suite == self._plan.id
-        ]
+        entries = [entry for entry in store.ledger.entries() if entry.suite == self._plan.id]
         mine = {entry.name for entry in entries if entry.session == self._session}
         for staging in self._stagings():
             num_runs = self._options.runs or staging.seeds.runs
             planned = planned_runs(staging, self._pool(), group=group, num_runs=num_runs)
-            if not planned or not mine.isdisjoint(run.role.name for run in planned):
+            names = {run.role.name for run in planned}
+            if not planned or not mine.isdisjoint(names):
                 continue
-            measurement = self._measurement(staging, store)
-            first_repeats = {
-                name: 0 if staging.rehearsal else self._next_repeat(store, name)
-                for name in {run.role.name for run in planned}
-            }
-            make_runs(measurement, planned, first_repeats=first_repeats)
+            first_repeats = dict.fromkeys(names, 0)
+            if not staging.rehearsal:
+                first_repeats = self._open_repeats(entries, names, group)
+            make_runs(self._measurement(staging, store), planned, first_repeats=first_repeats)
 
-    def _next_repeat(self, store: RunStore, name: str) -> int:
-        """Repeats go on where earlier sessions under the same plan and lock left off."""
+    def _open_repeats(self, entries: list[LedgerEntry], names: set[str], group: str) -> dict[str, int]:
+        """Go on where earlier sessions under the same plan and lock left off; rehearsals start anew each time."""
         digests = self._digests_now()
-        used = [
-            entry.repeat
-            for entry in store.ledger.entries()
-            if entry.event == "register"
-            and (entry.suite, entry.name, entry.rehearsal) == (self._plan.id, name, False)
-            and (entry.plan_digest, entry.lock_digest) == (digests.plan, digests.lock)
-            and entry.repeat is not None
+        evidence = [
+            entry
+            for entry in entries
+            if not entry.rehearsal and (entry.plan_digest, entry.lock_digest) == (digests.plan, digests.lock)
         ]
-        return max(used, default=-1) + 1
+        if group == "speed":
+            return dict.fromkeys(names, first_open_bracket(evidence))
+        return {name: first_open_repeat(evidence, name) for name in names}
 
     def _measurement(self, staging: Staging, store: RunStore) -> Measurement:
         return Measurement(
