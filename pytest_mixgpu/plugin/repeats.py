@@ -1,7 +1,7 @@
 """Which repeat comes next: from a ledger's entries to a number. Pure; imports no pytest.
 
-A repeat is done once its run was completed; a failed attempt is made again under its own number, and the judge counts it
-all the same. The runs of the speed group belong to one session: a fleet whose bracket is open is no repeat.
+A repeat is done once its run was completed; a failed attempt is made again under its own number, and the judge counts
+it all the same. The runs of the speed group belong to one session: a fleet whose bracket is open is no repeat.
 """
 
 from collections.abc import Iterable, Sequence
