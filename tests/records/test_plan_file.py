@@ -218,8 +218,8 @@ def test_a_role_replaces_what_it_states() -> None:
     plan = e1_plan()
     assert plan.rehearsal is not None
     baseline = plan.rehearsal.roles[0]
-    found = settings_for(plan.rehearsal.settings, baseline, recipe={"name": "digits-vit"}, shares=(200,), leg="before")
-    assert (2, 1, 200, (200,), "digits-vit", 0, False) == (
+    found = settings_for(plan.rehearsal.settings, baseline, recipe={"name": "digits-vit"}, shares=(240,), leg="before")
+    assert (2, 1, 240, (240,), "digits-vit", 0, False) == (
         found.rounds, found.warmup_rounds, found.round_steps, found.shares, found.workload, found.evaluate_every,
         found.to_finish,
     )  # fmt: skip

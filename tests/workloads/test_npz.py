@@ -10,7 +10,9 @@ import torch
 
 from pytest_mixgpu.errors import PlanError, WorkloadError
 from pytest_mixgpu.jobs.workloads.build import open_workload
+from pytest_mixgpu.jobs.workloads.evaluate import score
 from pytest_mixgpu.jobs.workloads.model import Augment, NpzData
+from pytest_mixgpu.jobs.workloads.recipe import load_recipe
 from pytest_mixgpu.jobs.workloads.sources.arrays import ArraySamples
 from tests.workloads.workload_parts import npz_recipe, write_npz
 
@@ -23,8 +25,62 @@ def splits(num_samples: int = 6, **changed: object) -> dict[str, object]:
     return {"x_train": x, "y_train": y, "x_test": x, "y_test": y} | changed
 
 
-def test_trains_from_a_file_alone(tmp_path: Path) -> None:
-    """A TOML file and an npz file are enough to take a step."""
+USERS_RECIPE = """
+schema = 1
+name = "leaves"
+description = "three kinds of leaves, 16 by 16 pixels"
+num_classes = 3
+extra = "torch"
+packages = ["torch", "timm"]
+evaluation_batch = 64
+files = [{ any_of = ["leaves.npz"], fetch = "copy it from the herbarium's share" }]
+
+[data]
+source = "npz"
+path = "leaves.npz"
+layout = "nhwc"
+test_samples = 9
+validation_samples = 6
+
+[input]
+image_size = 16
+channels = 3
+pixel_max = 255.0
+mean = [0.5, 0.5, 0.5]
+std = [0.25, 0.25, 0.25]
+
+[model]
+factory = "timm.models.vision_transformer:VisionTransformer"
+arguments = { img_size = 16, patch_size = 8, num_classes = 3, embed_dim = 16, depth = 1, num_heads = 2 }
+
+[optimizer]
+learning_rate = 1e-3
+weight_decay = 0.05
+warmup_share = 0.1
+"""
+
+
+def test_a_users_own_workload(tmp_path: Path) -> None:
+    """A TOML file in a user's folder and an npz file under the data root are a whole workload."""
+    (tmp_path / "leaves.toml").write_text(USERS_RECIPE)
+    recipe = load_recipe("leaves", folders=(tmp_path,))
+    with pytest.raises(WorkloadError, match="to fetch: copy it from the herbarium's share"):
+        open_workload(recipe, data_root=tmp_path)
+    x = np.random.default_rng(0).integers(0, 255, size=(30, 16, 16, 3), dtype=np.uint8)
+    np.savez(tmp_path / "leaves.npz", x=x, y=np.arange(30) % 3)
+
+    workload = open_workload(recipe, data_root=tmp_path)
+    model = workload.make_model(0)
+    images, labels = next(workload.batches(seed=0, participant=0, num_participants=1, batch_size=4, device="cpu"))
+    workload.loss(model, images, labels).backward()  # type: ignore[no-untyped-call]
+    result = score(model, workload, "test", device="cpu", number_format="float32", num_threads=1)
+
+    assert (4, 3, 16, 16) == images.shape
+    assert result.num_total == 9
+
+
+def test_takes_steps(tmp_path: Path) -> None:
+    """Steps on a user's arrays move the weights."""
     write_npz(tmp_path / "a.npz")
     workload = open_workload(npz_recipe(CARVED), data_root=tmp_path)
     model = workload.make_model(0)

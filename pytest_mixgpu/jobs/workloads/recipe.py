@@ -51,10 +51,7 @@ def load_recipe(name: str, *, folders: tuple[Path, ...] = ()) -> Recipe:
 
 def resolve_data_root(given: Path | None) -> Path:
     """Return where data lies: the argument, else what MIXGPU_DATA says, else `data/` under the current directory."""
-    if given is not None:
-        return given
-    named = os.environ.get(DATA_VARIABLE, "")
-    return Path(named) if named else Path("data").absolute()
+    return (given or Path(os.environ.get(DATA_VARIABLE) or "data")).absolute()
 
 
 def check_files(recipe: Recipe, data_root: Path | None) -> None:
