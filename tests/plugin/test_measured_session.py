@@ -1,0 +1,198 @@
+"""Sessions that really train: what they print, write and record, alone and under xdist."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.plugin.bench import Bench, word_of
+from tests.plugin.small_suite import small_suite
+
+pytestmark = pytest.mark.filterwarnings("error")
+WAIT = "--mixgpu-wait=300"
+"""Other sessions on this machine may hold its cores."""
+RUNS = [
+    ("baseline", "before"),
+    ("fleet", ""),
+    ("baseline", "after"),
+    ("baseline", "with-exchange"),
+    ("reference", ""),
+    ("control-a", ""),
+    ("control-b", ""),
+    ("mixed", ""),
+]
+
+
+class Measured(NamedTuple):
+    """A bench after a measured session, and what that session said."""
+
+    bench: Bench
+    result: pytest.RunResult
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """One whole session, with JUnit, and with warnings as errors; not to be changed."""
+    bench = small_suite(tmp_path_factory.mktemp("measured"))
+    return Measured(bench, bench.pytest(WAIT, "-W", "error", "--junitxml=made.xml"))
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """The same in two xdist workers."""
+    bench = small_suite(tmp_path_factory.mktemp("parallel"))
+    return Measured(bench, bench.pytest(WAIT, "-n", "2", "--dist=each", "-W", "error"))
+
+
+def runs_of(bench: Bench) -> list[tuple[str, str]]:
+    """Name the completed runs of a bench in their order."""
+    return [
+        (record.header.name, record.header.leg)
+        for record in bench.store().records("small")
+        if record.status == "completed"
+    ]
+
+
+def test_rehearsal_has_a_status_of_its_own(measured: Measured) -> None:
+    """What a stand-in met is no plain pass; a claim about the record is one."""
+    assert 0 == measured.result.ret, f"{measured.result.stdout}\n{measured.result.stderr}"
+    assert {"rehearsed": 2, "passed": 1} == measured.result.parseoutcomes()
+
+
+def test_every_role_runs_once(measured: Measured) -> None:
+    """Each planned run is made once, in the order that brackets the fleet, and the ledger holds together."""
+    assert RUNS == runs_of(measured.bench)
+    measured.bench.store().ledger.verify()
+    assert 1 == len({entry.session for entry in measured.bench.registered()})
+
+
+def test_progress_is_shown_under_capture(measured: Measured) -> None:
+    """A long run says where it is, although pytest captures output."""
+    measured.result.stdout.fnmatch_lines(
+        ["*mixgpu: baseline (before) on cpu:2*", "*mixgpu: mixed on cpu:1,cpu-portable:1*"]
+    )
+
+
+def test_page_and_verdicts_are_written(measured: Measured) -> None:
+    """A program and a person each find their file where the closing lines say."""
+    verdicts = measured.bench.verdicts("small")
+
+    assert {"small-phases", "small-rate", "small-parity", "small-first"} == set(verdicts)
+    assert {"PASS"} == {verdict.word for verdict in verdicts.values()}
+    assert "small-rate" in (measured.bench.folder / "reports/small/index.html").read_text("utf-8")
+    measured.result.stdout.fnmatch_lines(["page: reports/small/index.html"])
+
+
+def test_closing_lines_say_value_bound_and_notes(measured: Measured) -> None:
+    """One entry a mark, the phases of the median round, and the seals."""
+    measured.result.stdout.fnmatch_lines(
+        [
+            "small: 1 passed, 2 rehearsed",
+            "PASS (rehearsal) *small-rate*samples/s >= 1 samples/s*n=1*",
+            "phases of the median round*",
+            "*compute prepare*return",
+            "lock digest: *",
+            "ledger entries: 17",
+        ],
+        consecutive=False,
+    )
+    assert "unanchored" in measured.result.stdout.str()
+
+
+def test_junit_carries_the_verdict(measured: Measured) -> None:
+    """Each test of the XML file holds value, bound, unit, runs and seals of its marks, without a warning."""
+    root = ET.parse(measured.bench.folder / "made.xml").getroot()  # noqa: S314 - written a moment ago
+    properties = [
+        (element.attrib["name"].removeprefix("mixgpu."), element.attrib["value"])
+        for case in root.iter("testcase")
+        if case.attrib["name"] == "test_fleet"
+        for element in case.iter("property")
+    ]
+    start = properties.index(("id", "small-rate"))
+    mark = dict(properties[start:])
+    verdict = measured.bench.verdicts("small")["small-rate"]
+
+    assert 1 == [name for name, _ in properties[:start]].count("id")
+    assert {
+        "verdict": "PASS",
+        "comparator": "at_least",
+        "bound": "1.0",
+        "unit": "samples/s",
+        "n": "1",
+        "qualifiers": "rehearsal",
+        "pool": "cpu:2",
+    }.items() <= mark.items()
+    assert verdict.value == float(mark["value"])
+    assert " ".join(verdict.notes) == mark["notes"]
+    assert list(verdict.run_ids) == mark["run_ids"].split()
+    assert verdict.lock_digest == mark["lock_digest"]
+    assert re.fullmatch(r"[0-9a-f]{64}", mark["ledger_head"])
+    assert measured.bench.store().ledger.head == verdict_of_last_test(root)["ledger_head"]
+    assert "warning" not in measured.result.stdout.str().lower()
+
+
+def verdict_of_last_test(root: ET.Element) -> dict[str, str]:
+    """Return the properties of the test that was judged after all runs were made."""
+    last = list(root.iter("testcase"))[-1]
+    return {one.attrib["name"].removeprefix("mixgpu."): one.attrib["value"] for one in last.iter("property")}
+
+
+def test_records_give_the_same_verdicts(measured: Measured, tmp_path: Path) -> None:
+    """Verdicts taken again from the records are those of the session, without torch and numpy."""
+    again = measured.bench.copied(tmp_path / "again")
+    before = word_of(again.verdicts("small"))
+
+    result = again.pytest("--mixgpu-records=reports", "--mixgpu-report=reports-again")
+
+    assert measured.result.parseoutcomes() == result.parseoutcomes(), f"{result.stdout}\n{result.stderr}"
+    assert before == word_of(again.verdicts("small", report="reports-again"))
+    assert not {"torch", "timm", "numpy", "sklearn"} & again.modules()
+    assert len(again.registered()) == len(RUNS)
+
+
+def test_records_hold_the_session(measured: Measured) -> None:
+    """Header, workers and digests are recorded without being asked for."""
+    for record in measured.bench.store().records("small"):
+        assert record.header.digests.plan
+        assert record.header.digests.lock
+        assert record.header.rehearsal
+        assert record.start is not None
+        assert {"participant-0"} <= {worker.worker for worker in record.start.workers}
+
+
+def test_xdist_workers_share_the_runs(parallel: Measured) -> None:
+    """Two workers that run every test make each run once, and both judge it."""
+    assert 0 == parallel.result.ret, f"{parallel.result.stdout}\n{parallel.result.stderr}"
+    assert {"rehearsed": 4, "passed": 2} == parallel.result.parseoutcomes()
+    assert RUNS == runs_of(parallel.bench)
+    assert 1 == len({entry.session for entry in parallel.bench.registered()})
+    parallel.bench.store().ledger.verify()
+
+
+def test_xdist_writes_one_report(parallel: Measured) -> None:
+    """The controller, which collects no test, writes page and verdicts once."""
+    written = json.loads((parallel.bench.folder / "reports/small/verdicts.json").read_text("utf-8"))
+
+    assert {"small-phases", "small-rate", "small-parity", "small-first"} == {one["id"] for one in written["verdicts"]}
+    assert 1 == sum(line.startswith("page: ") for line in parallel.result.outlines)
+
+
+def test_repeats_and_shares_are_as_asked(small: Bench) -> None:
+    """Two runs of each role and shares by speed, in one process without xdist and quietly."""
+    result = small.pytest(
+        WAIT, "--mixgpu-runs=2", "--mixgpu-split=speed", "-k", "test_mixture", "-x", "-q", "-p", "no:xdist"
+    )
+
+    assert {"rehearsed": 1, "deselected": 2} == result.parseoutcomes(), f"{result.stdout}\n{result.stderr}"
+    verdict = small.verdicts("small")["small-parity"]
+    assert verdict.n in {1, 2}, "repeats that are equal to the bit are one observation"
+    records = [record for record in small.store().records("small") if record.header.role != "baseline"]
+    assert ["control-a", "control-b", "mixed"] * 2 == [record.header.name for record in records]
+    assert [0, 0, 0, 1, 1, 1] == [record.header.repeat for record in records]
+    assert {"speed"} == {record.header.settings.split for record in records}
+    assert 1 == len({record.header.settings.shares for record in records})
+    assert 8 == sum(records[0].header.settings.shares)
+    assert "exploratory" in verdict.qualifiers, "more runs than the plan says, and other shares"
