@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from filelock import FileLock
 
-from pytest_mixgpu.errors import PlanError
+from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.marks.evidence import gather
 from pytest_mixgpu.marks.lock import lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
@@ -21,6 +19,7 @@ from pytest_mixgpu.records.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
@@ -68,6 +67,7 @@ class Experiment:
         self._launcher = launcher
         self._say = say
         self._made: set[str] = set()
+        self._refused: dict[str, MixgpuError] = {}
         self._evidence: dict[tuple[bool, tuple[str, ...]], Evidence] = {}
         self._digests: Digests | None = None
 
@@ -130,17 +130,23 @@ class Experiment:
 
     def _measure(self, roles: tuple[Role, ...]) -> None:
         groups = {"speed" if role in {"baseline", "fleet", "reference"} else "parity" for role in roles}
-        if groups <= self._made:
-            return
         # The workers of one xdist session take turns: the first one makes the runs, the others read their records.
-        turn = Path(tempfile.gettempdir()) / f"pytest-mixgpu-{self._session}-{self._plan.id}.lock"
+        turns = self._options.report / ".turns"
+        turns.mkdir(parents=True, exist_ok=True)
+        with FileLock(str(turns / f"{self._session}-{self._plan.id}.lock")):
+            for group in sorted(groups - self._made, reverse=True):
+                self._make_once(group)
+
+    def _make_once(self, group: str) -> None:
+        """Make a group, or refuse it again for the reason that it was refused for before."""
+        if group in self._refused:
+            raise self._refused[group]
         try:
-            with FileLock(str(turn)):
-                for group in sorted(groups - self._made, reverse=True):
-                    self._make_group(group)
-                    self._made.add(group)
-        finally:
-            turn.unlink(missing_ok=True)
+            self._make_group(group)
+        except MixgpuError as error:
+            self._refused[group] = error
+            raise
+        self._made.add(group)
 
     def _make_group(self, group: str) -> None:
         store = RunStore(self._options.report)

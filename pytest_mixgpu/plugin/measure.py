@@ -13,6 +13,8 @@ import msgspec
 
 from pytest_mixgpu.devices.interference import Interference
 from pytest_mixgpu.devices.lease import lease
+from pytest_mixgpu.devices.model import Pool
+from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
 from pytest_mixgpu.jobs.conduct import conduct
 from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from pytest_mixgpu.records.model import RunRecord
     from pytest_mixgpu.records.plan import Plan
     from pytest_mixgpu.records.store import RunStore
+
+
+COORDINATED = frozenset({"star"})
+"""Exchanges in which a coordinator combines the updates."""
 
 
 def package_root() -> Path:
@@ -79,76 +85,117 @@ def recipe_for(name: str, suite_folder: Path) -> Recipe:
 def make_runs(
     measurement: Measurement, planned: tuple[PlannedRun, ...], *, first_repeats: Mapping[str, int]
 ) -> tuple[RunRecord, ...]:
-    """Make these runs in their order. A failed run is a record too, and ends its group: the rest would stand alone.
+    """Make these runs in their order, holding all their devices from the first to the last.
+
+    A failed run is a record too, and ends its group: the rest would stand alone.
 
     Args:
         measurement: what they share.
         planned: of one group.
         first_repeats: the number of the first repeat, by the role's name.
+
+    Raises:
+        DeviceBusyError: somebody else holds a device; nothing was registered.
+        PlanError: shares by speed are asked for, and nothing says what they are.
     """
     records: list[RunRecord] = []
-    shares = _Shares(measurement)
-    for run in planned:
-        repeat = first_repeats[run.role.name] + run.seed_index
-        record = make_run(measurement, run, repeat=repeat, shares=shares.of(run, repeat))
-        records.append(record)
-        if record.status != "completed":
-            measurement.say(f"{run.role.name} {record.status}: {_reason(record)}")
-            break
+    devices = {device.id: device for run in planned for device in run.pool.devices}
+    holder = f"{measurement.plan.id}, pytest {os.getpid()}"
+    with lease(Pool(devices=tuple(devices.values())), wait_s=measurement.wait_s, holder=holder):
+        shares = _Shares(measurement, planned)
+        for run in planned:
+            repeat = first_repeats[run.role.name] + run.seed_index
+            steps = shares.of(run, repeat)
+            if steps is None:
+                break
+            records.append(make_run(measurement, run, repeat=repeat, shares=steps))
+            if records[-1].status != "completed":
+                break
     return tuple(records)
 
 
 def make_run(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: tuple[int, ...]) -> RunRecord:
-    """Lease, register, conduct, release."""
-    holder = f"pytest {os.getpid()} ({measurement.plan.id}, {run.role.name})"
-    with lease(run.pool, wait_s=measurement.wait_s, holder=holder):
-        leased_at = time.monotonic()
-        header = _header(measurement, run, repeat=repeat, shares=shares)
-        writer = measurement.store.register(header)
-        cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")
-        label = run.role.name if not run.leg else f"{run.role.name} ({run.leg})"
-        return conduct(
-            header,
-            measurement.recipe,
-            launcher=measurement.launcher,
-            writer=writer,
-            progress=lambda text: measurement.say(f"{label} on {run.pool.spec}: {text}"),
-            interference=Interference(cores, {os.getpid()}) if cores else None,
-            evaluation=measurement.plan.evaluation,
-            leased_at=leased_at,
-            data_root=measurement.data_root,
-        )
+    """Register and conduct one run on devices that are held already; its cost counts from here on."""
+    leased_at = time.monotonic()
+    header = _header(measurement, run, repeat=repeat, shares=shares)
+    writer = measurement.store.register(header)
+    cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")
+    label = run.role.name if not run.leg else f"{run.role.name} ({run.leg})"
+
+    def say(text: str) -> None:
+        measurement.say(f"{label} on {run.pool.spec}: {text}")
+
+    record = conduct(
+        header,
+        measurement.recipe,
+        launcher=measurement.launcher,
+        writer=writer,
+        progress=say,
+        interference=Interference(cores) if cores else None,
+        evaluation=measurement.staging.evaluation,
+        leased_at=leased_at,
+        data_root=measurement.data_root,
+    )
+    if record.status != "completed":
+        say(f"{record.status}: {'it never closed' if record.outcome is None else record.outcome.reason}")
+    return record
 
 
 class _Shares:
-    """Shares of the participants: equal, or in proportion to solo speed, measured once for each make-up of a pool."""
+    """Shares of the participants: equal, or in proportion to solo speed, measured once a group and repeat.
 
-    def __init__(self, measurement: Measurement) -> None:
+    Those who are compared take the same shares: controls those of the mixed run, the reference those of the fleet.
+    """
+
+    def __init__(self, measurement: Measurement, planned: tuple[PlannedRun, ...]) -> None:
         self._measurement = measurement
-        self._by_size: dict[int, tuple[int, ...]] = {}
+        self._leaders = {run.seed_index: run for run in planned if run.role.role in {"fleet", "mixed"}}
+        self._measured: dict[int, tuple[int, ...] | None] = {}
 
-    def of(self, run: PlannedRun, repeat: int) -> tuple[int, ...]:
+    def of(self, run: PlannedRun, repeat: int) -> tuple[int, ...] | None:
+        """The steps of each participant in a round; None if the measurement of solo speed failed."""
         steps = run.role.round_steps or self._measurement.staging.settings.round_steps
         if run.role.role == "baseline":
             return (steps,)
         if self._measurement.split == "equal":
             return equal_shares(steps, len(run.pool))
-        # Controls take the mixed run's shares, since they may differ from it in the kind only.
-        if len(run.pool) not in self._by_size:
-            self._by_size[len(run.pool)] = speed_shares(steps, self._solo_rates_per_s(run, repeat))
-        return self._by_size[len(run.pool)]
+        if run.seed_index not in self._measured:
+            self._measured[run.seed_index] = self._by_speed(run, repeat, steps)
+        return self._measured[run.seed_index]
 
-    def _solo_rates_per_s(self, run: PlannedRun, repeat: int) -> tuple[float, ...]:
-        solo = msgspec.structs.replace(run, leg="solo-speed", role=msgspec.structs.replace(
-            run.role, role="baseline", to_finish=False, rounds=1, warmup_rounds=1, num_devices=len(run.pool)
-        ))  # fmt: skip
-        steps = run.role.round_steps or self._measurement.staging.settings.round_steps
+    def _by_speed(self, run: PlannedRun, repeat: int, steps: int) -> tuple[int, ...] | None:
+        leader = self._leaders.get(run.seed_index)
+        if leader is None:
+            return self._recorded(run, repeat)
+        solo_role = msgspec.structs.replace(
+            leader.role, role="baseline", to_finish=False, rounds=1, warmup_rounds=1, num_devices=len(leader.pool)
+        )
+        solo = msgspec.structs.replace(leader, leg="solo-speed", role=solo_role)
         record = make_run(self._measurement, solo, repeat=repeat, shares=(steps,))
-        return tuple(
+        if record.status != "completed":
+            return None
+        rates_per_s = tuple(
             sum(line.samples) / line.round_s
-            for index in range(len(run.pool))
+            for index in range(len(leader.pool))
             for line in record.measured_rounds
             if line.participants == (index,)
+        )
+        return speed_shares(steps, rates_per_s)
+
+    def _recorded(self, run: PlannedRun, repeat: int) -> tuple[int, ...]:
+        """Controls of a session without the mixed pool take the shares of the mixed run that they stand beside."""
+        for record in self._measurement.store.records(self._measurement.plan.id):
+            header = record.header
+            is_leader = (header.role, header.repeat, header.rehearsal) == (
+                "mixed",
+                repeat,
+                self._measurement.staging.rehearsal,
+            )
+            if is_leader and header.digests == self._measurement.digests:
+                return header.settings.shares
+        raise PlanError(
+            f"{run.role.name}: split is `speed`, so it takes the shares of the mixed run of repeat {repeat}, "
+            "and there is no record of that here: make the mixed run first, in this report folder"
         )
 
 
@@ -180,12 +227,8 @@ def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: t
         digests=measurement.digests,
         settings=settings,
         pool=run.pool,
-        coordinator="" if settings.exchange == "none" else host.host,
+        coordinator=host.host if settings.exchange in COORDINATED else "",
         launcher=measurement.launcher.name,
         host=host,
         command=scrub_command(tuple(sys.argv)),
     )
-
-
-def _reason(record: RunRecord) -> str:
-    return "it never closed" if record.outcome is None else record.outcome.reason

@@ -20,7 +20,6 @@ class Options:
     """What the command line asked for."""
 
     gpus: str | None
-    list_devices: bool
     launcher: str
     workload: str | None
     data: Path | None
@@ -108,7 +107,6 @@ def read(config: pytest.Config) -> Options:
     data = get("--mixgpu-data")
     options = Options(
         gpus=get("--gpus"),
-        list_devices=get("--mixgpu-devices"),
         launcher=get("--mixgpu-launcher"),
         workload=get("--mixgpu-workload"),
         data=None if data is None else _from_invocation(config, data),

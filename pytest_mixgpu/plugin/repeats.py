@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from pytest_mixgpu.records.ledger import LedgerEntry
 
-NUM_BRACKET_LEGS = 2
-"""Completed baseline runs that close a bracket: before and after the fleet."""
+BRACKET = frozenset({"before", "after"})
+"""Legs of the baseline that close a bracket around the fleet."""
 
 
 def first_open_repeat(entries: Iterable[LedgerEntry], name: str) -> int:
     """The least repeat of a role that no completed run has."""
-    done = {entry.repeat for entry in entries if entry.name == name and _is_completed(entry)}
+    # A measurement of solo speed bears the name of the role that it serves, and a leg of its own.
+    done = {entry.repeat for entry in entries if entry.name == name and not entry.leg and _is_completed(entry)}
     return _least_missing(done)
 
 
@@ -24,14 +25,14 @@ def first_open_bracket(entries: Sequence[LedgerEntry]) -> int:
     for fleet in entries:
         if fleet.role != "fleet" or not _is_completed(fleet):
             continue
-        legs = [
-            entry
+        legs = {
+            entry.leg
             for entry in entries
             if entry.role == "baseline"
             and _is_completed(entry)
             and (entry.session, entry.repeat) == (fleet.session, fleet.repeat)
-        ]
-        if len(legs) >= NUM_BRACKET_LEGS:
+        }
+        if legs >= BRACKET:
             done.add(fleet.repeat)
     return _least_missing(done)
 

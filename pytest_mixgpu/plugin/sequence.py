@@ -9,7 +9,7 @@ from pytest_mixgpu.devices.allocate import subpool
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import PoolShortfallError
-from pytest_mixgpu.records.plan import Plan, RolePlan, RunSettings, Seeds, Workload
+from pytest_mixgpu.records.plan import EvaluationPlan, Plan, RolePlan, RunSettings, Seeds, Workload
 
 Group = Literal["speed", "parity"]
 
@@ -33,6 +33,7 @@ class Staging(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     roles: tuple[RolePlan, ...]
     seeds: Seeds
+    evaluation: EvaluationPlan
 
 
 def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked: bool = False) -> tuple[Staging, ...]:
@@ -58,6 +59,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
                 settings=plan.settings,
                 roles=real,
                 seeds=plan.seeds,
+                evaluation=plan.evaluation,
             )
         )
     if plan.rehearsal is not None and pool.is_cpu and len(real) < len(plan.roles):
@@ -70,6 +72,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
                 settings=plan.rehearsal.settings,
                 roles=tuple(role for role in roles if role.name in missing and _holds(pool, role.pool)),
                 seeds=plan.rehearsal.seeds,
+                evaluation=plan.rehearsal.evaluation or plan.evaluation,
             )
         )
     return tuple(found)

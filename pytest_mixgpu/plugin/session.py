@@ -186,9 +186,9 @@ class MixgpuSession:
     def launcher(self) -> Launcher:
         """The launcher of this session, kept between runs."""
         if self._launcher is None:
-            from pytest_mixgpu.launch.local import LocalLauncher
+            from pytest_mixgpu.launch.choice import launcher_named
 
-            self._launcher = LocalLauncher()
+            self._launcher = launcher_named(self.options.launcher)
         return self._launcher
 
     def stands_in(self, item: pytest.Item, mark: PassMark) -> bool:

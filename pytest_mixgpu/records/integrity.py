@@ -8,7 +8,7 @@ from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.store import RECORD_NAME, RunStore, entry_for
 
 _BOUND = (
-    "run_id", "session", "suite", "role", "name", "repeat", "seed", "rehearsal", "plan_digest", "lock_digest",
+    "run_id", "session", "suite", "role", "name", "leg", "repeat", "seed", "rehearsal", "plan_digest", "lock_digest",
 )  # fmt: skip
 """Fields that stand in the ledger and in the record's header alike."""
 

@@ -39,6 +39,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     suite: str = ""
     role: str = ""
     name: str = ""
+    leg: str = ""
     repeat: int | None = None
     seed: int | None = None
     rehearsal: bool | None = None

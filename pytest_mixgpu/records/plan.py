@@ -140,6 +140,8 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     settings: RunSettings
     roles: tuple[RolePlan, ...]
     seeds: Seeds
+    evaluation: EvaluationPlan | None = None
+    """None is the plan's own."""
     prices: Prices | None = None
 
 

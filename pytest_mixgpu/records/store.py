@@ -230,6 +230,7 @@ def entry_for(header: Header, *, at: str, record: RunRecord | None = None) -> Le
         suite=header.suite,
         role=header.role,
         name=header.name,
+        leg=header.leg,
         repeat=header.repeat,
         seed=header.seed,
         rehearsal=header.rehearsal,

@@ -71,11 +71,11 @@ def test_versions_formats_and_settings_are_recorded(claim: ClaimJudge, runs: Run
 @pytest.mark.claim("e1-phases", checks=["warm-up-apart", "phases-add-up", "work-fixed", "single-rounds-stated"])
 @pytest.mark.passmark("e1-speedup", metric="speedup", at_least=0.70, of="ideal", unit="x")
 def test_time_per_phase_is_a_median_after_warm_up_and_the_fleet_is_fast_enough(
-    claim: ClaimJudge, passmark: PassmarkJudge, runs: Runs
+    claim: ClaimJudge, passmark: PassmarkJudge, speed_runs: Runs
 ) -> None:
     """16 devices reach at least 70 % of the ideal speed-up; rounds of fixed work are timed phase by phase."""
-    claim.judge(runs)
-    passmark.judge(runs)
+    claim.judge(speed_runs)
+    passmark.judge(speed_runs)
 
 
 @pytest.mark.claim(
@@ -84,11 +84,11 @@ def test_time_per_phase_is_a_median_after_warm_up_and_the_fleet_is_fast_enough(
 )
 @pytest.mark.passmark("e1-parity", metric="parity", within=0.5, of="controls", unit="points")
 def test_mixed_pool_reaches_the_quality_of_controls_that_themselves_passed(
-    claim: ClaimJudge, passmark: PassmarkJudge, runs: Runs
+    claim: ClaimJudge, passmark: PassmarkJudge, quality_runs: Runs
 ) -> None:
     """The mixed pool ends within 0.5 points of its controls' mean, or within their own gap if larger."""
-    claim.judge(runs)
-    passmark.judge(runs)
+    claim.judge(quality_runs)
+    passmark.judge(quality_runs)
 
 
 @pytest.mark.claim(

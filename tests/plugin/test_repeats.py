@@ -6,17 +6,24 @@ from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
 from pytest_mixgpu.records.ledger import LedgerEntry
 
 
-def closed(role: str, repeat: int, *, status: str = "completed", session: str = "s1") -> LedgerEntry:
+def closed(
+    role: str, repeat: int, *, leg: str = "", status: str = "completed", session: str = "s1", name: str = ""
+) -> LedgerEntry:
     """The close of a run."""
     return LedgerEntry(
         at="2026-10-02T00:00:00+00:00",
         event="close",
         role=role,
-        name=role,
+        name=name or role,
+        leg=leg,
         repeat=repeat,
         status=status,
         session=session,
     )
+
+
+BEFORE = closed("baseline", 0, leg="before")
+AFTER = closed("baseline", 0, leg="after")
 
 
 @pytest.mark.parametrize(
@@ -27,6 +34,7 @@ def closed(role: str, repeat: int, *, status: str = "completed", session: str = 
         pytest.param([closed("mixed", 0, status="failed")], 0, id="failed-is-made-again"),
         pytest.param([closed("mixed", 1)], 0, id="gap-is-filled"),
         pytest.param([closed("control", 0)], 0, id="another-role"),
+        pytest.param([closed("baseline", 0, leg="solo-speed", name="mixed")], 0, id="solo-speed-is-no-repeat"),
     ],
 )
 def test_repeat_is_open_until_completed(entries: list[LedgerEntry], expected: int) -> None:
@@ -37,13 +45,14 @@ def test_repeat_is_open_until_completed(entries: list[LedgerEntry], expected: in
 @pytest.mark.parametrize(
     ("entries", "expected"),
     [
-        pytest.param([closed("baseline", 0), closed("fleet", 0), closed("baseline", 0)], 1, id="closed"),
-        pytest.param([closed("baseline", 0), closed("fleet", 0)], 0, id="no-baseline-after"),
+        pytest.param([BEFORE, closed("fleet", 0), AFTER], 1, id="closed"),
+        pytest.param([BEFORE, closed("fleet", 0)], 0, id="no-baseline-after"),
+        pytest.param([BEFORE, closed("fleet", 0, status="failed"), AFTER], 0, id="fleet-failed"),
         pytest.param(
-            [closed("baseline", 0), closed("fleet", 0, status="failed"), closed("baseline", 0)], 0, id="fleet-failed"
+            [BEFORE, closed("fleet", 0), closed("baseline", 0, leg="after", session="s2")], 0, id="two-sessions"
         ),
         pytest.param(
-            [closed("baseline", 0), closed("fleet", 0), closed("baseline", 0, session="s2")], 0, id="two-sessions"
+            [closed("baseline", 0, leg="solo-speed"), BEFORE, closed("fleet", 0)], 0, id="solo-speed-closes-nothing"
         ),
     ],
 )
