@@ -74,6 +74,7 @@ class FakeJob:
         error: with what.
         round_s: how long it claims a round took.
         update_bytes: how many bytes it claims an update has.
+        stop_error: what the end of its workers raises.
     """
 
     def __init__(
@@ -84,12 +85,14 @@ class FakeJob:
         error: BaseException | None = None,
         round_s: float = 1.0,
         update_bytes: int = 0,
+        stop_error: BaseException | None = None,
     ) -> None:
         self.num_rounds = num_rounds
         self.calls: list[str] = []
         self.setup: JobSetup | None = None
         self._fails_at, self._error = fails_at, error
         self._round_s, self._update_bytes = round_s, update_bytes
+        self._stop_error = stop_error
 
     def start(self) -> Start:
         """Claim to be ready."""
@@ -142,6 +145,8 @@ class FakeJob:
     def stop(self) -> None:
         """Note that it was stopped."""
         self.calls.append("stop")
+        if self._stop_error is not None:
+            raise self._stop_error
 
     def _note(self, call: str) -> None:
         self.calls.append(call)

@@ -131,7 +131,7 @@ class _Conductor:
     def conduct(self, make_job: Callable[[JobSetup], Job]) -> RunRecord:
         """Run, and close the record in any case."""
         status: Literal["completed", "failed", "stopped"] = "failed"
-        reason = ""
+        reason, raising = "", False
         try:
             with self._span("setup"):
                 self._job = make_job(self._setup)
@@ -142,13 +142,13 @@ class _Conductor:
             status, reason = ("stopped" if error.stopped else "failed"), str(error)
             self._writer.write(self._fault(error))
         except KeyboardInterrupt:
-            status, reason = "stopped", "stopped by hand (KeyboardInterrupt)"
+            status, reason, raising = "stopped", "stopped by hand (KeyboardInterrupt)", True
             raise
         except BaseException as error:
-            reason = f"{type(error).__name__}: {error}"
+            reason, raising = f"{type(error).__name__}: {error}", True
             raise
         finally:
-            record = self._close(status, reason)
+            record = self._close(status, reason, raising=raising)
         return record
 
     def _start(self, job: Job) -> None:
@@ -195,20 +195,34 @@ class _Conductor:
         self._writer.write(line)
         return line
 
-    def _close(self, status: Literal["completed", "failed", "stopped"], reason: str) -> RunRecord:
-        with self._span("teardown"):
-            if self._job is not None:
-                self._job.stop()
-        return self._writer.close(
-            Outcome(
-                status=status,
-                finished_at=utc_now(),
-                reason=reason,
-                spans=tuple(self._spans),
-                leased_s=time.monotonic() - self._leased_s,
-                moved_bytes=self._moved_bytes,
+    def _close(self, status: Literal["completed", "failed", "stopped"], reason: str, *, raising: bool) -> RunRecord:
+        """End the workers and close the record; `raising` says that an error is on its way already."""
+        try:
+            with self._span("teardown"):
+                if self._job is not None:
+                    self._job.stop()
+        except BaseException as error:
+            # A run whose workers may live on is none that completed; what ended it first stays the first reason.
+            by_hand = status == "stopped" or isinstance(error, KeyboardInterrupt)
+            status = "stopped" if by_hand else "failed"
+            told = f"the workers were not ended in order: {type(error).__name__}: {error}"
+            reason = f"{reason}; {told}" if reason else told
+            # An error that is on its way, a Ctrl-C among them, must not be replaced by this one.
+            if not (raising and isinstance(error, Exception)):
+                raise
+        finally:
+            # In any case: an open record stays locked for as long as this process lives.
+            record = self._writer.close(
+                Outcome(
+                    status=status,
+                    finished_at=utc_now(),
+                    reason=reason,
+                    spans=tuple(self._spans),
+                    leased_s=time.monotonic() - self._leased_s,
+                    moved_bytes=self._moved_bytes,
+                )
             )
-        )
+        return record
 
     def _fault(self, error: RunFailedError) -> Fault:
         header = self._setup.header

@@ -115,6 +115,37 @@ def test_a_bug_of_ours_is_recorded_and_raised(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "stop_error", "raised", "status", "reason"),
+    [
+        (None, OSError("lost"), OSError, "failed", "the workers were not ended in order: OSError: lost"),
+        (_fail(), OSError("lost"), OSError, "failed", "participant-1 raised; the workers were not ended"),
+        (KeyboardInterrupt(), KeyboardInterrupt(), KeyboardInterrupt, "stopped", "stopped by hand"),
+        (KeyboardInterrupt(), OSError("lost"), KeyboardInterrupt, "stopped", "stopped by hand"),
+    ],
+    ids=["after a good run", "after a fault", "a second Ctrl-C", "after a Ctrl-C"],
+)
+def test_workers_that_cannot_be_ended_leave_a_closed_record(  # noqa: PLR0917 - a table
+    tmp_path: Path,
+    error: BaseException | None,
+    stop_error: BaseException,
+    raised: type[BaseException],
+    status: str,
+    reason: str,
+) -> None:
+    """The record is closed before the error goes on its way, and both reasons stand in it."""
+    header = made_header()
+    job = FakeJob(num_rounds=3, fails_at="round 1", error=error, stop_error=stop_error)
+
+    with pytest.raises(raised):
+        _conduct(job, tmp_path, header)
+
+    record = RunStore(tmp_path).read(header.run_id)
+    assert record.outcome is not None
+    assert status == record.status
+    assert record.outcome.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"payload": "bf16"}, "settings.payload is 'bf16'"),
