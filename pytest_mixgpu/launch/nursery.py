@@ -100,7 +100,7 @@ class Zygote:
         self.failure = ""
         """Why it can no longer be used; empty while it can."""
         self.preload_unsafe = False
-        """Whether the preload started threads, so that nothing may be forked after it."""
+        """Whether the preload started threads or a GPU, so that nothing may be forked after it."""
         self._num_sweeps = 0
 
     @property
@@ -136,7 +136,7 @@ class Zygote:
         if isinstance(answer, Preloaded):
             self.preloaded = answer
         elif isinstance(answer, Broken):
-            self.failure, self.preload_unsafe = answer.reason, answer.threads_started
+            self.failure, self.preload_unsafe = answer.reason, answer.preload_unsafe
         elif isinstance(answer, Forked):
             self.pids[answer.number] = answer.pid
         elif isinstance(answer, Exited):

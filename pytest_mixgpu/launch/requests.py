@@ -50,7 +50,6 @@ class Preloaded(msgspec.Struct, frozen=True, kw_only=True, tag="preloaded"):
 
     missing: tuple[str, ...]
     """Modules of the preload that are not installed."""
-    cuda_initialised: bool
     num_threads: int
     """Threads of the zygote's process: 1, or a fork would not be safe."""
 
@@ -59,8 +58,8 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True, tag="broken"):
     """The zygote cannot be used."""
 
     reason: str
-    threads_started: bool = False
-    """Whether the preload is to blame, so that a zygote without one would do."""
+    preload_unsafe: bool = False
+    """Whether nothing may be forked after this preload, so that a zygote without one would do."""
 
 
 class Forked(msgspec.Struct, frozen=True, kw_only=True, tag="forked"):

@@ -78,13 +78,16 @@ class _Zygote:
                 return False
             if (num_threads := count_threads()) > 1:
                 reason = f"preloading {name} started {num_threads - 1} threads, after which a fork is not safe"
-                self._answer(Broken(reason=reason, threads_started=True))
+                self._answer(Broken(reason=reason, preload_unsafe=True))
+                return False
+            torch = sys.modules.get("torch")
+            if torch is not None and torch.cuda.is_initialized():
+                reason = f"preloading {name} initialised CUDA, after which a forked process cannot use a GPU"
+                self._answer(Broken(reason=reason, preload_unsafe=True))
                 return False
         gc.collect()
         gc.freeze()  # what is loaded stays shared between the workers
-        torch = sys.modules.get("torch")
-        cuda_initialised = bool(torch is not None and torch.cuda.is_initialized())
-        self._answer(Preloaded(missing=tuple(missing), cuda_initialised=cuda_initialised, num_threads=count_threads()))
+        self._answer(Preloaded(missing=tuple(missing), num_threads=count_threads()))
         return True
 
     def serve(self) -> None:

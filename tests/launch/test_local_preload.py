@@ -26,7 +26,7 @@ def test_torch_is_preloaded_under_the_kernels_of_each_kind(tmp_path: Path) -> No
     assert (2, 1) == (said["own"]["num_threads"], said["portable"]["num_threads"])
     assert [512.0, 512.0] == [message["sum"] for message in said.values()]
     assert [True, True] == [message["random_state_fresh"] for message in said.values()]
-    assert [(1, False, ())] * 2 == [(r.num_threads, r.cuda_initialised, r.missing) for r in reports]
+    assert [(1, ())] * 2 == [(report.num_threads, report.missing) for report in reports]
 
 
 def test_a_module_that_is_not_installed_is_left_to_the_worker(tmp_path: Path) -> None:
@@ -39,10 +39,11 @@ def test_a_module_that_is_not_installed_is_left_to_the_worker(tmp_path: Path) ->
         assert [("no_such_module",)] == [report.missing for report in launcher.preloads()]
 
 
-def test_a_preload_that_starts_threads_is_given_up(tmp_path: Path) -> None:
-    """A fork after a thread may hang, so workers then import for themselves."""
+@pytest.mark.parametrize("module", ["preload_threads", "preload_cuda"])
+def test_a_preload_that_forbids_a_fork_is_given_up(tmp_path: Path, module: str) -> None:
+    """A fork after a thread may hang, one after CUDA cannot use a GPU: workers then import for themselves."""
     with (
-        LocalLauncher(preload=("tests.launch.preload_threads",)) as launcher,
+        LocalLauncher(preload=(f"tests.launch.{module}",)) as launcher,
         launcher.start([task("p-0", "echo")], log_dir=tmp_path, limits=PATIENT) as crew,
     ):
         assert "ready" == crew.receive()[1]["kind"]
