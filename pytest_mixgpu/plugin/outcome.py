@@ -65,6 +65,9 @@ class Outcomes:
         """Write the files of each suite; an official session fails on what was frozen and not judged."""
         if self._session.options.edits_lock or self._session.config.option.collectonly:
             return
+        # Nothing was judged then, and what could not be read at the start cannot be read now.
+        if pytest_session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return
         root = self._session.config.rootpath
         judged = [root / one.folder for one in self._judged]
         for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites())]):
