@@ -32,6 +32,7 @@ from tests.judging import COMMITTED_AT, E1_SUITE, FROZEN_AT, e1_marks
 from tests.samples import E1_PLAN, Doctor, make_experiment
 
 USAGE_ERROR = pytest.ExitCode.USAGE_ERROR
+OUR_FIXTURES = Path(__file__).parents[2] / "fixtures"
 TIMEOUT_S = 240
 """Only so that a session that hangs ends; nothing here is judged by time."""
 
@@ -151,6 +152,9 @@ def bench_of_e1(folder: Path, *, rehearsal: bool = True, doctor: Doctor | None =
     bench = Bench.new(folder)
     shutil.copy(E1_PLAN, bench.folder)
     shutil.copy(E1_SUITE, bench.folder)
+    shutil.copytree(OUR_FIXTURES, bench.folder / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
+    bench.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    bench.write("conftest.py", LIST_MODULES + '\n\npytest_plugins = ["fixtures.experiments"]\n')
     plan, marks, root = load_plan(E1_PLAN), e1_marks(), package_root()
     digests = Digests(
         plan=plan_digest(plan),
