@@ -16,7 +16,7 @@ from pytest_mixgpu.launch.member import Member
 from pytest_mixgpu.launch.nursery import Zygote, read_tail
 from pytest_mixgpu.launch.protocol import Limits, Message, Task
 from pytest_mixgpu.launch.requests import Fork
-from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Sight, find_cause, find_silent
+from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Sight, find_cause, find_silent, is_anybody_at_work
 
 _TICK_S = 0.2
 _SETTLE_S = 0.5
@@ -41,7 +41,7 @@ class LocalCrew:
         self._selector = selectors.DefaultSelector()
         self._zygotes: set[Zygote] = set()
         self._last_tick_s = self._awake_s = asked_s
-        self._last_look_s = asked_s
+        self._last_look_s = self._last_work_s = asked_s
         self._num_oom_kills = _count_oom_kills()
         self._stopped = False
 
@@ -152,8 +152,15 @@ class LocalCrew:
 
     def _trouble(self, listening_since_s: float | None) -> Cause | None:
         since_s = max(listening_since_s or float("inf"), self._awake_s)
-        listening_s = max(0.0, time.monotonic() - since_s)
-        return find_cause(self._sights(), self._limits, listening_s=listening_s)
+        now_s, sights = time.monotonic(), self._sights()
+        if is_anybody_at_work(sights):
+            self._last_work_s = now_s
+        return find_cause(
+            sights,
+            self._limits,
+            listening_s=max(0.0, now_s - since_s),
+            all_waited_s=now_s - max(self._last_work_s, self._awake_s),
+        )
 
     def _error(self, cause: Cause) -> RunFailedError:
         member = self._members[cause.worker]

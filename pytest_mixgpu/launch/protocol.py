@@ -15,6 +15,9 @@ Message = dict[str, object]
 WAITING_PHASES = frozenset({"wait", "queue", "idle", "collective"})
 """Phases in which a worker says of itself that it waits for others: in a hang it is blamed after those that work."""
 
+OPENING_PHASES = frozenset({"start", "open", "join", "first step"})
+"""Phases before a worker's first step is done, in which the first call into a device may hold the interpreter."""
+
 
 class PeerLostError(MixgpuError, ConnectionError):
     """A worker cannot reach another one; raised in the worker, so that the lost peer is looked at before the raiser.
@@ -54,8 +57,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """From the request to the worker's first word."""
     heartbeat_s: float = 15.0
     """Between two signs of life of a worker process (a stopped process gives none)."""
+    opening_heartbeat_s: float = 120.0
+    """The same while a worker is in one of `OPENING_PHASES` and not stopped: the first call into a driver that keeps
+    nothing ready lasts long on a host with many GPUs, and no other thread runs meanwhile."""
     progress_s: float = 300.0
-    """Between two changes of (round, phase) of a worker that lives: a hang. A job sets it by its rounds' length."""
+    """Between two words of a living worker about what it does: a hang. It bounds what happens between two such words
+    (a step, a small batch, a piece of an update), not a round; and how long all may wait for each other."""
     grace_s: float = 5.0
     """From the wish to stop to SIGKILL."""
 

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_mixgpu.launch.board import Status
-from pytest_mixgpu.launch.protocol import WAITING_PHASES, Limits
+from pytest_mixgpu.launch.protocol import OPENING_PHASES, WAITING_PHASES, Limits
 
 _FATAL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
 """Signals that come from outside or from a bug; others, as SIGABRT, may be a library's answer to a lost peer."""
+
+_STOPPED = frozenset({"T", "t"})
+"""The kernel's letters for a process that was stopped, or is held by a debugger."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,17 +87,20 @@ _LOST_PEER = 5
 _HUNG = 6
 
 
-def find_cause(sights: Sequence[Sight], limits: Limits, *, listening_s: float = 0.0) -> Cause | None:
+def find_cause(
+    sights: Sequence[Sight], limits: Limits, *, listening_s: float = 0.0, all_waited_s: float = 0.0
+) -> Cause | None:
     """Name the first cause of trouble among the workers; None while all is well.
 
     Args:
         sights: what is seen of each worker.
         limits: how long silence is borne.
         listening_s: how long the supervisor itself has waited for a word.
+        all_waited_s: for how long no worker was seen at work.
     """
     causes = [cause for sight in sights if (cause := _own_cause(sight, limits)) is not None]
     if not causes:
-        return _find_hang(sights, limits, listening_s=listening_s)
+        return _find_hang(sights, limits, listening_s=listening_s, all_waited_s=all_waited_s)
     first = min(causes, key=lambda cause: (cause.rank, _instant(sights, cause.worker)))
     return _follow_peer(first, sights) if first.rank == _LOST_PEER else first
 
@@ -128,11 +134,14 @@ def _end_of(sight: Sight) -> tuple[int, str] | None:
 
 def _silence_of(sight: Sight, limits: Limits) -> tuple[int, str] | None:
     """Rank and reason of a worker that lives and does not show it."""
-    if sight.beat_age_s > limits.heartbeat_s:
+    is_opening = sight.status is not None and sight.status.phase in OPENING_PHASES
+    name = "opening_heartbeat_s" if is_opening and sight.process_state not in _STOPPED else "heartbeat_s"
+    limit_s: float = getattr(limits, name)
+    if sight.beat_age_s > limit_s:
         state = {"T": "stopped (SIGSTOP)", "t": "held by a debugger", "D": "blocked in the kernel"}.get(
             sight.process_state, f"in state {sight.process_state or 'unknown'}"
         )
-        limit = f"limit {limits.heartbeat_s:g} s, Limits.heartbeat_s"
+        limit = f"limit {limit_s:g} s, Limits.{name}"
         return _SILENT, f"gave no sign of life for {sight.beat_age_s:.1f} s ({limit}): its process is {state}"
     if not sight.greeted and sight.asked_age_s > limits.start_s:
         return _SILENT, f"did not start within {limits.start_s:g} s (Limits.start_s)"
@@ -153,16 +162,17 @@ def _follow_peer(cause: Cause, sights: Sequence[Sight]) -> Cause:
     return Cause(worker=peer.name, reason=reason, rank=cause.rank)
 
 
-def _find_hang(sights: Sequence[Sight], limits: Limits, *, listening_s: float) -> Cause | None:
+def _find_hang(sights: Sequence[Sight], limits: Limits, *, listening_s: float, all_waited_s: float) -> Cause | None:
     live = [sight for sight in sights if sight.greeted and not sight.ended and not sight.returned]
     # Workers that wait for the silent one went quiet before it, so while any works only those that do are looked at.
     if working := [sight for sight in live if not sight.waits_for_others]:
         culprit = max(working, key=lambda sight: sight.progress_age_s)
         quiet_s, reason = culprit.progress_age_s, "made no progress"
     elif live:
-        # Nobody is left to act, the supervisor neither: quiet since the last of them came to wait.
+        # Nobody is left to act, the supervisor neither: quiet since the last of them came to wait. Those that say again
+        # and again that they wait are no better off: for them it counts since one was last seen at work.
         culprit = max(live, key=lambda sight: (not sight.awaits_supervisor, sight.progress_age_s))
-        quiet_s = min(listening_s, *(sight.progress_age_s for sight in live))
+        quiet_s = min(listening_s, max(all_waited_s, min(sight.progress_age_s for sight in live)))
         reason = "waits, as every other worker and the supervisor do,"
     else:
         return None
@@ -170,6 +180,11 @@ def _find_hang(sights: Sequence[Sight], limits: Limits, *, listening_s: float) -
         return None
     limit = f"limit {limits.progress_s:g} s, Limits.progress_s"
     return Cause(worker=culprit.name, reason=f"{reason} for {quiet_s:.1f} s ({limit})", rank=_HUNG)
+
+
+def is_anybody_at_work(sights: Sequence[Sight]) -> bool:
+    """Whether a worker that lives does something else than to wait for others."""
+    return any(not (sight.waits_for_others or sight.ended or sight.returned) for sight in sights)
 
 
 def find_silent(sights: Sequence[Sight], *, timeout_s: float) -> Cause:

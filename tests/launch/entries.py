@@ -55,6 +55,14 @@ def work_in_silence(channel: Channel, payload: Message) -> None:
     time.sleep(600)
 
 
+def wait_for_ever(channel: Channel, payload: Message) -> None:
+    """Say again and again that it waits for others."""
+    del payload
+    while True:
+        channel.status(phase="collective", round_index=4)
+        time.sleep(0.1)
+
+
 def leave(channel: Channel, payload: Message) -> None:
     """End the process without a word."""
     channel.status(phase="compute", round_index=1)

@@ -6,9 +6,9 @@ import pytest
 
 from pytest_mixgpu.launch.board import Status
 from pytest_mixgpu.launch.protocol import Limits
-from pytest_mixgpu.launch.supervise import Failure, Sight, find_cause, find_silent
+from pytest_mixgpu.launch.supervise import Failure, Sight, find_cause, find_silent, is_anybody_at_work
 
-LIMITS = Limits(start_s=10.0, heartbeat_s=5.0, progress_s=60.0)
+LIMITS = Limits(start_s=10.0, heartbeat_s=5.0, opening_heartbeat_s=30.0, progress_s=60.0)
 
 
 def status(phase: str, *, awaits_supervisor: bool = False) -> Status:
@@ -132,6 +132,48 @@ def test_when_everybody_waits_the_supervisor_too_the_run_is_stuck(listening_s: f
     cause = find_cause([waiting, idle], LIMITS, listening_s=listening_s)
 
     assert blamed == (cause.worker if cause is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("all_waited_s", "listening_s", "blamed"),
+    [(60.0, 90.0, False), (60.1, 90.0, True), (90.0, 60.0, False)],
+    ids=["equal", "over", "the supervisor was busy"],
+)
+def test_workers_that_keep_saying_that_they_wait_are_stuck_too(
+    all_waited_s: float, listening_s: float, *, blamed: bool
+) -> None:
+    """A ring of workers that wait for each other shows signs of patience for ever, and does nothing."""
+    ring = [Sight(name=name, status=status("collective"), progress_age_s=1.0) for name in ("a", "b")]
+
+    cause = find_cause(ring, LIMITS, listening_s=listening_s, all_waited_s=all_waited_s)
+
+    assert blamed == (cause is not None)
+
+
+def test_a_worker_at_work_is_told_from_those_that_wait_or_are_gone() -> None:
+    """Only work counts: not waiting, not an end."""
+    waiting = Sight(name="waiting", status=status("wait"))
+
+    assert is_anybody_at_work([waiting, WELL])
+    assert not is_anybody_at_work([waiting, KILLED, Sight(name="done", returned=True, status=status("compute"))])
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "age_s", "blamed"),
+    [
+        ("open", "R", 30.0, False),
+        ("first step", "S", 30.0, False),
+        ("first step", "S", 30.1, True),
+        ("open", "T", 5.1, True),
+        ("compute", "R", 5.1, True),
+    ],
+    ids=["opening", "equal", "over", "stopped", "later"],
+)
+def test_the_first_call_into_a_device_may_be_long(phase: str, state: str, age_s: float, *, blamed: bool) -> None:
+    """Until the first step is done a process may hold its interpreter for longer, unless it was stopped."""
+    sight = Sight(name="slow", status=status(phase), process_state=state, beat_age_s=age_s)
+
+    assert blamed == (find_cause([WELL, sight], LIMITS) is not None)
 
 
 @pytest.mark.parametrize(("age_s", "blamed"), [(4.9, False), (5.0, False), (5.1, True)], ids=["under", "equal", "over"])

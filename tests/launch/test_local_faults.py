@@ -25,6 +25,7 @@ FAULTS = {
     "exit-3": (task("p-1", "leave", code=3), PATIENT, "ended with exit code 3", "compute of round 1"),
     "sigstop": (task("p-1", "kill_itself", signal=signal.SIGSTOP), QUICK, "is stopped (SIGSTOP)", "send of round 7"),
     "hang": (task("p-1", "work_in_silence", phase="compute"), QUICK, "made no progress", "compute of round 2"),
+    "all wait": (task("p-1", "wait_for_ever"), QUICK, "waits, as every other worker", "collective of round 4"),
 }
 
 
