@@ -21,6 +21,8 @@ class Profile(NamedTuple):
     correct: dict[str, int]
     """Right test images by name of role."""
     setup_s: float
+    num_threads: int
+    """Of the evaluator."""
 
 
 PROFILES = {
@@ -29,12 +31,14 @@ PROFILES = {
         {"train": 1212, "validation": 135, "test": 450},
         {"fleet": 441, "reference": 442, "control-a": 439, "control-b": 441, "mixed": 440},
         1.9,
+        1,
     ),
     False: Profile(
         85_827_109,
         {"train": 3312, "validation": 368, "test": 3669},
         {"fleet": 3405, "reference": 3417, "control-a": 3408, "control-b": 3416, "mixed": 3405},
         48.0,
+        16,
     ),
 }
 """By whether it is a rehearsal."""
@@ -170,7 +174,7 @@ class Timeline:
             loss=0.09,
             device="cpu",
             number_format="float32",
-            num_threads=1,
+            num_threads=self.profile.num_threads,
             weights_digest=hex_of(f"weights {seen}"),
             correct_bits=made_bits(right, total, key=seen) if is_test else "",
             evaluator_digest=header.digests.evaluator,

@@ -6,6 +6,7 @@ Baseline and fleet may differ in the pool only; a control may differ from the mi
 from collections.abc import Iterator, Sequence
 
 from pytest_mixgpu.records.model import RunRecord, WorkerFacts
+from pytest_mixgpu.records.plan import EvaluationPlan
 
 VISIBILITY = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "KMP_AFFINITY"})
 """Variables that choose a device or a core and not how it computes."""
@@ -40,6 +41,25 @@ def control_differences(control: RunRecord, mixed: RunRecord) -> tuple[str, ...]
         found.append(("samples a round", str(work[0][:1]), str(work[1][:1])))
     found += _evaluation_differences(control, mixed)
     return tuple(_naming(control, mixed, found))
+
+
+def evaluator_differences(run: RunRecord, declared: EvaluationPlan | None) -> tuple[str, ...]:
+    """Return where a run was scored otherwise than declared: another device, format, thread count or evaluator."""
+    test = run.test
+    if test is None:
+        return ()
+    pairs = [("evaluator", test.evaluator_digest, run.header.digests.evaluator)]
+    if declared is not None:
+        pairs += [
+            ("device", test.device, declared.device),
+            ("number format", test.number_format, declared.number_format),
+            ("threads", str(test.num_threads), str(declared.num_threads)),
+        ]
+    return tuple(
+        f"run {run.id} was scored with {field} {found[:16] or 'unknown'}, declared is {expected[:16]}"
+        for field, found, expected in pairs
+        if found != expected or not found
+    )
 
 
 def kernels_of(run: RunRecord, kind: str) -> set[tuple[str | None, tuple[tuple[str, str], ...]]]:

@@ -12,7 +12,16 @@ from pytest_mixgpu.marks.git import GitWitness
 from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.records.model import Role, RunRecord
-from pytest_mixgpu.records.plan import Disturbance, Plan, Prices, RolePlan, RunSettings, Seeds, Workload
+from pytest_mixgpu.records.plan import (
+    Disturbance,
+    EvaluationPlan,
+    Plan,
+    Prices,
+    Rehearsal,
+    RolePlan,
+    Seeds,
+    Workload,
+)
 
 
 class LedgerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,30 +82,32 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def roles(self) -> tuple[RolePlan, ...]:
         """The roles of the experiment, or of its rehearsal."""
-        if self.plan is None:
-            return ()
-        return self.plan.rehearsal.roles if self.rehearsal and self.plan.rehearsal else self.plan.roles
+        stage = staged(self.plan, rehearsal=self.rehearsal)
+        return () if stage is None else stage.roles
 
     @property
     def workload(self) -> Workload | None:
-        """What is trained and what counts as done."""
-        if self.plan is None:
-            return None
-        return self.plan.rehearsal.workload if self.rehearsal and self.plan.rehearsal else self.plan.workload
+        """What the runs trained and what counts as done; None where nothing in the plan describes what they trained."""
+        return workload_of(self.plan, self.runs, rehearsal=self.rehearsal)
 
     @property
-    def settings(self) -> RunSettings | None:
-        """The settings that the roles share."""
-        if self.plan is None:
-            return None
-        return self.plan.rehearsal.settings if self.rehearsal and self.plan.rehearsal else self.plan.settings
+    def undescribed(self) -> str:
+        """Why there is no target, in words; empty where the plan describes what the runs trained."""
+        if self.plan is None or self.workload is not None:
+            return ""
+        names = ", ".join(dict.fromkeys(run.header.settings.workload for run in self.runs))
+        return f"nothing in the plan describes {names}: there is no target"
+
+    @property
+    def evaluation(self) -> EvaluationPlan | None:
+        """The one evaluator of all final weights."""
+        return evaluation_of(self.plan, rehearsal=self.rehearsal)
 
     @property
     def prices(self) -> Prices | None:
         """What an hour costs."""
-        if self.plan is None:
-            return None
-        return self.plan.rehearsal.prices if self.rehearsal and self.plan.rehearsal else self.plan.prices
+        stage = staged(self.plan, rehearsal=self.rehearsal)
+        return None if stage is None else stage.prices
 
     @property
     def seeds(self) -> Seeds:
@@ -134,6 +145,35 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     def unfinished(self) -> tuple[RunRecord, ...]:
         """Runs that count and failed, were stopped or never closed."""
         return tuple(run for run in self.runs if run.status != "completed")
+
+
+def staged(plan: Plan | None, *, rehearsal: bool) -> Plan | Rehearsal | None:
+    """Return the part of a plan that is carried out: the experiment itself, or its rehearsal."""
+    return plan.rehearsal if plan is not None and rehearsal and plan.rehearsal else plan
+
+
+def workload_of(plan: Plan | None, runs: Sequence[RunRecord], *, rehearsal: bool) -> Workload | None:
+    """Return what a plan says of the workload that runs trained; None where it says nothing of it.
+
+    Args:
+        plan: as it is now.
+        runs: those that count; without any, the plan's or its rehearsal's own workload is meant.
+        rehearsal: whether the rehearsal is meant.
+    """
+    stage = staged(plan, rehearsal=rehearsal)
+    if plan is None or stage is None:
+        return None
+    trained = {run.header.settings.workload for run in runs}
+    described = (one for one in (stage.workload, plan.workload) if trained <= {one.recipe})
+    return next(described, None)
+
+
+def evaluation_of(plan: Plan | None, *, rehearsal: bool) -> EvaluationPlan | None:
+    """Return the evaluator that a plan declares, for the experiment or for its rehearsal."""
+    if plan is None:
+        return None
+    own = plan.rehearsal.evaluation if rehearsal and plan.rehearsal else None
+    return own or plan.evaluation
 
 
 def seeds_in_force(plan: Plan | None, lock: Lock | None, *, rehearsal: bool) -> Seeds:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from fractions import Fraction
 
-from pytest_mixgpu.marks.compare import control_differences, kernels_of
+from pytest_mixgpu.marks.compare import control_differences, evaluator_differences, kernels_of
 from pytest_mixgpu.marks.eligible import canonical_pool
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
@@ -81,7 +81,7 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     faults = [
         Blemish(repeat=repeat.index, sentence=text, run_id=repeat.runs[slot].id)
         for repeat in paired.repeats
-        for text in _scale_faults(evidence, repeat.runs[slot])
+        for text in evaluator_differences(repeat.runs[slot], evidence.evaluation)
     ]
     return Measurement(
         values=values,
@@ -121,7 +121,7 @@ def mixture_faults(mixed: RunRecord) -> list[str]:
 
 
 def _parity_faults(evidence: Evidence, mixed: RunRecord, controls: Sequence[RunRecord]) -> list[tuple[str, str]]:
-    faults = [(text, run.id) for run in (mixed, *controls) for text in _scale_faults(evidence, run)]
+    faults = [(text, run.id) for run in (mixed, *controls) for text in evaluator_differences(run, evidence.evaluation)]
     faults += [(text, mixed.id) for text in mixture_faults(mixed)]
     for control in controls:
         if len(control.header.pool.kinds) != 1:
@@ -156,24 +156,6 @@ def _parity_faults(evidence: Evidence, mixed: RunRecord, controls: Sequence[RunR
         for one, two in twins
     ]
     return faults
-
-
-def _scale_faults(evidence: Evidence, run: RunRecord) -> list[str]:
-    """All final weights are scored on the one declared device and format, by the one evaluator."""
-    if run.test is None or evidence.plan is None:
-        return []
-    declared = evidence.plan.evaluation
-    pairs = [
-        ("device", run.test.device, declared.device),
-        ("number format", run.test.number_format, declared.number_format),
-        ("threads", str(run.test.num_threads), str(declared.num_threads)),
-        ("evaluator", run.test.evaluator_digest, run.header.digests.evaluator),
-    ]
-    return [
-        f"run {run.id} was scored with {field} {found[:16]}, declared is {expected[:16]}"
-        for field, found, expected in pairs
-        if found != expected
-    ]
 
 
 def _failed_controls(evidence: Evidence, repeat: Repeat, controls: Sequence[RunRecord]) -> list[Blemish]:

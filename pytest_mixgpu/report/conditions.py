@@ -5,8 +5,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 import msgspec
 
 from pytest_mixgpu import units
+from pytest_mixgpu.marks.evidence import evaluation_of, workload_of
 from pytest_mixgpu.records.model import Header, HostFacts, Link, RunRecord, WorkerFacts
-from pytest_mixgpu.records.plan import Plan
+from pytest_mixgpu.records.plan import EvaluationPlan, Plan, Workload
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
 
@@ -57,15 +58,27 @@ def _plan_pairs(records: Sequence[RunRecord], plan: Plan | None) -> tuple[Pair, 
     if plan is None:
         return ()
     is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
-    workload = plan.rehearsal.workload if is_rehearsal and plan.rehearsal else plan.workload
+    return (
+        *_workload_pairs(workload_of(plan, records, rehearsal=is_rehearsal)),
+        Pair(name="Baseline", text=clean(plan.baseline.description)),
+        Pair(name="Placement", text=clean(plan.placement.description)),
+        Pair(name="Evaluator", text=clean(_evaluator(evaluation_of(plan, rehearsal=is_rehearsal) or plan.evaluation))),
+    )
+
+
+def _workload_pairs(workload: Workload | None) -> tuple[Pair, ...]:
+    if workload is None:
+        return (Pair(name="Workload", text="described nowhere in the plan, which has no target for it"),)
     return (
         Pair(name="Workload", text=clean(workload.description)),
         Pair(name="Done", text=clean(workload.done)),
         Pair(name="Target", text=f"{units.format_percent(workload.target)} of the test set right"),
-        Pair(name="Baseline", text=clean(plan.baseline.description)),
-        Pair(name="Placement", text=clean(plan.placement.description)),
-        Pair(name="Evaluator", text=clean(f"{plan.evaluation.number_format} on {plan.evaluation.device}")),
     )
+
+
+def _evaluator(evaluation: EvaluationPlan) -> str:
+    threads = "1 thread" if evaluation.num_threads == 1 else f"{evaluation.num_threads} threads"
+    return f"{evaluation.number_format} on {evaluation.device}, {threads}"
 
 
 def _conditions(record: RunRecord) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Item 2: workload, split and done are defined, with one evaluator and one test set for every run."""
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
+from pytest_mixgpu.marks.compare import evaluator_differences
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.soundness import score_faults
 from pytest_mixgpu.marks.timings import score_text
@@ -72,15 +73,7 @@ def done_by_quality(evidence: Evidence) -> Finding:
 def one_evaluator(evidence: Evidence) -> Finding:
     """One evaluation code, device and number format scored every run."""
     scored = [(run, run.test) for run in evidence.completed if run.test is not None]
-    declared = None if evidence.plan is None else evidence.plan.evaluation
-    missing = []
-    for run, test in scored:
-        if not test.evaluator_digest or test.evaluator_digest != run.header.digests.evaluator:
-            missing.append(f"run {run.id} was scored by an evaluator that its header does not name")
-        here = (test.device, test.number_format, test.num_threads)
-        there = () if declared is None else (declared.device, declared.number_format, declared.num_threads)
-        if declared is not None and here != there:
-            missing.append(f"run {run.id} was scored on {here}, declared is {there}")
+    missing = [text for run, _ in scored for text in evaluator_differences(run, evidence.evaluation)]
     digests = sorted({test.evaluator_digest for _, test in scored})
     if len(digests) > 1:
         missing.append(f"{len(digests)} different evaluators scored the runs")
