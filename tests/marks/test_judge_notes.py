@@ -1,0 +1,159 @@
+"""What the judge notes beside a word: how many runs, how sure, disturbed, repeated, amended, unanchored."""
+
+import pytest
+from msgspec.structs import replace
+
+from pytest_mixgpu.marks.evidence import LedgerState
+from pytest_mixgpu.marks.judge import judge_mark
+from pytest_mixgpu.marks.lock import Bindings, Lock, amend
+from tests.judging import e1_marks, make_evidence, with_runs
+from tests.sample_timeline import MadeRun
+from tests.samples import e1_plan, only, with_rounds, with_score, with_speed, with_workers
+
+SPEEDUP = e1_marks().mark("e1-speedup")
+PARITY = e1_marks().mark("e1-parity")
+
+
+def test_one_run_is_preliminary_and_has_no_interval() -> None:
+    """One run is an observation and says so next to the number."""
+    verdict = judge_mark(SPEEDUP, make_evidence())
+
+    assert "preliminary" in verdict.notes
+    assert (1, None) == (verdict.n, verdict.interval)
+    assert verdict.details[0].startswith("one run is an observation")
+
+
+def test_interval_on_both_sides_of_the_bound_is_inconclusive() -> None:
+    """A median that passes with an interval that does not is told."""
+    speeds = {0: 0.70, 1: 0.76, 2: 0.82}
+    evidence = make_evidence(
+        repeats=3,
+        plan=with_runs(e1_plan(), 3),
+        doctor=only(lambda run: with_speed(run, speeds[run.header.repeat]), name="fleet"),
+    )
+    verdict = judge_mark(SPEEDUP, evidence)
+
+    assert ("PASS", True) == (verdict.word, "inconclusive" in verdict.notes)
+
+
+def test_unfrozen_mark_is_exploratory() -> None:
+    """Without a lock, or with one that does not hold the mark."""
+    without = judge_mark(SPEEDUP, make_evidence(lock=lambda _: None))
+    unlisted = judge_mark(replace(SPEEDUP, id="another"), make_evidence())
+
+    assert ("rehearsal", "exploratory") == without.qualifiers == unlisted.qualifiers
+    assert ("PASS", "PASS") == (without.word, unlisted.word)
+
+
+def amend_speedup(lock: Lock) -> Lock:
+    return amend(
+        lock,
+        "e1-speedup",
+        "the devices changed",
+        "2026-11-29T11:00:00+00:00",
+        marks=[replace(SPEEDUP, bound=0.6), PARITY],
+        claims=lock.claims,
+        plan=None,
+        bindings=Bindings(plan="", code="", evaluator=""),
+    )
+
+
+def test_amended_mark_is_noted_for_ever() -> None:
+    """With its date, its reason and what it was; other marks are not."""
+    evidence = make_evidence(lock=amend_speedup)
+    speed, parity = judge_mark(replace(SPEEDUP, bound=0.6), evidence), judge_mark(PARITY, evidence)
+
+    assert ("PASS", True, False) == (speed.word, "amended" in speed.notes, "amended" in parity.notes)
+    assert "2026-11-29T11:00:00+00:00: e1-speedup amended: the devices changed" in speed.amendments[0]
+    assert '"bound":0.7' in speed.amendments[0]
+
+
+@pytest.mark.parametrize("is_anchored", [True, False])
+def test_ledger_without_a_head_outside_is_unanchored(is_anchored: bool) -> None:  # noqa: FBT001
+    """A chain alone shows accidents only."""
+    evidence = make_evidence(ledger=LedgerState(head="aa", count=3, is_anchored=is_anchored))
+    verdict = judge_mark(SPEEDUP, evidence)
+
+    assert is_anchored is not ("unanchored" in verdict.notes)
+    assert ("aa", 3) == (verdict.ledger_head, verdict.ledger_count)
+
+
+def busy(run: MadeRun) -> MadeRun:
+    return with_rounds(run, foreign_share=tuple(0.4 for _ in run.rounds[0].participants))
+
+
+def test_disturbed_rehearsal_is_noted() -> None:
+    """Rehearsals are no evidence: they judge what they saw, and say that somebody else was at work."""
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=only(busy, name="fleet")))
+
+    assert ("PASS", True) == (verdict.word, "disturbed" in verdict.notes)
+    assert any("other processes took 40 % of a core" in text for text in verdict.details)
+
+
+def test_disturbed_experiment_counts_as_the_worst_value() -> None:
+    """A pass that rests on a disturbed run alone is unjudged; a fail stays one."""
+    slow = only(lambda run: with_speed(run, 0.5), name="fleet")
+    good = make_evidence(doctor=only(busy, name="fleet"), rehearsal=False)
+    bad = make_evidence(doctor=lambda run: only(busy, name="fleet")(slow(run)), rehearsal=False)
+
+    assert ("UNJUDGED", "FAIL") == (judge_mark(SPEEDUP, good).word, judge_mark(SPEEDUP, bad).word)
+    assert "40 % of a core" in judge_mark(SPEEDUP, good).reason
+
+
+def test_foreign_share_that_is_not_known_is_said_to_be_unknown() -> None:
+    """Unknown is not zero."""
+    unknown = only(lambda run: with_rounds(run, foreign_share=()), name="fleet")
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=unknown))
+
+    assert "disturbed" not in verdict.notes
+    assert any("is unknown in 1 run" in text for text in verdict.details)
+
+
+@pytest.mark.parametrize(
+    ("factor", "disturbed"), [pytest.param(1.09, False, id="drift-under"), pytest.param(1.12, True, id="drift-over")]
+)
+def test_baseline_that_drifts_beyond_the_frozen_limit_is_disturbed(factor: float, disturbed: bool) -> None:  # noqa: FBT001
+    """Before and after the fleet, the same devices take the same time, or the bracket is noted."""
+    evidence = make_evidence(doctor=only(lambda run: with_speed(run, factor), name="baseline", leg="after"))
+
+    assert disturbed is ("disturbed" in judge_mark(SPEEDUP, evidence).notes)
+
+
+def test_bit_identical_repeats_under_one_seed_are_one_observation() -> None:
+    """Counted once, noted, and said."""
+
+    def same(run: MadeRun) -> MadeRun:
+        first = with_score(run, 440)
+        weights = "ab" if run.header.name == "mixed" else run.header.name
+        kept = tuple(replace(one, weights_digest=weights) if one.split == "test" else one for one in first.evaluations)
+        header = replace(run.header, seed=e1_plan().rehearsal.seeds.base)  # type: ignore[union-attr]
+        return first._replace(evaluations=kept, header=header)
+
+    verdict = judge_mark(PARITY, make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2)))
+
+    assert (1, True) == (verdict.n, "deterministic-repeat" in verdict.notes)
+    assert any("is bit by bit repeat 0" in text for text in verdict.details)
+
+
+def test_equal_weights_under_different_seeds_are_a_copy() -> None:
+    """A seed that did nothing is no second run."""
+
+    def same(run: MadeRun) -> MadeRun:
+        kept = tuple(
+            replace(one, weights_digest=run.header.name) if one.split == "test" else one for one in run.evaluations
+        )
+        return run._replace(evaluations=kept)
+
+    verdict = judge_mark(PARITY, make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2)))
+
+    assert ("VOID", True) == (verdict.word, "different seeds and the same weights" in verdict.reason)
+
+
+def test_versions_that_differ_are_noted_and_named() -> None:
+    """Shown and compared, and no reason to drop a run."""
+    verdict = judge_mark(
+        SPEEDUP, make_evidence(doctor=only(lambda run: with_workers(run, torch="2.13.0"), name="fleet"))
+    )
+
+    assert ("PASS", True) == (verdict.word, "mixed-environments" in verdict.notes)
+    assert any("2.13.0" in text for text in verdict.details)

@@ -1,0 +1,207 @@
+"""What makes an experiment wrong on purpose: doctors for runs, plans, locks and witnesses, and the form of a case."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from pytest_mixgpu.marks.evidence import Evidence, LostRun
+from pytest_mixgpu.marks.git import GitWitness
+from pytest_mixgpu.marks.lock import Lock
+from pytest_mixgpu.marks.lock_file import extend, seal_of
+from pytest_mixgpu.marks.model import Word
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.plan import Plan, Rehearsal
+from pytest_mixgpu.timing.model import Segment
+from tests.judging import CLEAN_GIT, e1_marks, freeze_e1, make_evidence
+from tests.sample_timeline import MadeRun
+from tests.samples import (
+    Doctor,
+    e1_plan,
+    only,
+    with_header,
+    with_outcome,
+    with_rounds,
+    with_settings,
+    with_speed,
+    with_start,
+)
+
+
+class Case(NamedTuple):
+    """One doctored experiment."""
+
+    gate: str
+    """The check, or for a mark `<id>`."""
+    what: str
+    """What was made wrong; the id of the test."""
+    make: Callable[[], Evidence]
+    word: Word
+    says: str
+    """Words that reason or details must hold."""
+
+
+def doctored(doctor: Doctor, *, name: str = "", leg: str = "", repeats: int = 1) -> Callable[[], Evidence]:
+    """Make evidence with some runs doctored."""
+    return lambda: make_evidence(doctor=only(doctor, name=name, leg=leg), repeats=repeats)
+
+
+def planned(change: Callable[[Plan], Plan], *, rehearsal: bool = True) -> Callable[[], Evidence]:
+    """Make evidence with a doctored plan, frozen and run as it is."""
+    return lambda: make_evidence(plan=change(e1_plan()), rehearsal=rehearsal)
+
+
+def stand_in(change: Callable[[Rehearsal], Rehearsal]) -> Callable[[Plan], Plan]:
+    """Doctor the rehearsal of a plan."""
+
+    def doctor(plan: Plan) -> Plan:
+        assert plan.rehearsal is not None
+        return replace(plan, rehearsal=change(plan.rehearsal))
+
+    return doctor
+
+
+def start_without(field: str, value: object) -> Doctor:
+    return lambda run: with_start(run, **{field: value})
+
+
+def host_without(run: MadeRun) -> MadeRun:
+    return with_header(with_start(run, hosts=()), host=replace(run.header.host, kernel=""))
+
+
+def without_test(run: MadeRun) -> MadeRun:
+    return run._replace(evaluations=tuple(one for one in run.evaluations if one.split != "test"))
+
+
+def tests_as(**changes: object) -> Doctor:
+    """Change fields of the score on the test set."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        changed = (replace(one, **changes) if one.split == "test" else one for one in run.evaluations)
+        return run._replace(evaluations=tuple(changed))
+
+    return doctor
+
+
+def test_set_twice(run: MadeRun) -> MadeRun:
+    return run._replace(evaluations=(*run.evaluations, *(one for one in run.evaluations if one.split == "test")))
+
+
+def first_round(**changes: object) -> Doctor:
+    """Change fields of the first measured round."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        at = next(place for place, line in enumerate(run.rounds) if not line.warmup)
+        rounds = [*run.rounds]
+        rounds[at] = replace(rounds[at], **changes)
+        return run._replace(rounds=tuple(rounds))
+
+    return doctor
+
+
+def all_measured(run: MadeRun) -> MadeRun:
+    """Present the warm-up as a measured round, in the settings too."""
+    settings = run.header.settings
+    called = with_settings(run, rounds=settings.rounds + settings.warmup_rounds, warmup_rounds=0)
+    return with_rounds(called, warmup=False)
+
+
+def stretched_compute(run: MadeRun) -> MadeRun:
+    """Book waiting as computing: the phases still add up, and no longer follow from the stamps."""
+    rounds = []
+    for line in run.rounds:
+        segments = tuple((Segment("compute", 0.0, own.close_s),) for own in line.stamps)
+        rounds.append(replace(line, segments=segments))
+    return run._replace(rounds=tuple(rounds))
+
+
+def short_phases(run: MadeRun) -> MadeRun:
+    """Drop the last phase of everybody."""
+    return run._replace(
+        rounds=tuple(replace(line, segments=tuple(own[:-1] for own in line.segments)) for line in run.rounds)
+    )
+
+
+def longer_rounds(run: MadeRun) -> MadeRun:
+    """Claim that each round lasted one percent longer, and keep the stamps."""
+    return run._replace(rounds=tuple(replace(line, round_s=1.01 * line.round_s) for line in run.rounds))
+
+
+def fewer_samples(run: MadeRun) -> MadeRun:
+    """Do half the work and say so in the rounds only."""
+    rounds = tuple(replace(line, samples=tuple(each // 2 for each in line.samples)) for line in run.rounds)
+    return run._replace(rounds=rounds)
+
+
+def busy_cores(run: MadeRun) -> MadeRun:
+    return first_round(foreign_share=(0.4,) * len(run.rounds[0].participants))(run)
+
+
+def no_links(run: MadeRun) -> MadeRun:
+    return with_start(run, links=run.start.links[:-1] if run.start else ())
+
+
+def other_shares(run: MadeRun) -> MadeRun:
+    """Split the same work otherwise, and run it so."""
+    return with_speed(with_settings(run, shares=(140, 100)), 1.0)
+
+
+def without_span(name: str) -> Doctor:
+    def doctor(run: MadeRun) -> MadeRun:
+        assert run.outcome is not None
+        return with_outcome(run, spans=tuple(span for span in run.outcome.spans if span.name != name))
+
+    return doctor
+
+
+def amended(lock: Lock, **changes: str) -> Lock:
+    """Amend the plan in the chain, with the entry doctored and its seal made to fit."""
+    longer = extend(lock, event="amend", ids=("plan",), at="2026-11-29T11:00:00+00:00", why="devices changed", was="{}")
+    entry = replace(longer.chain[-1], **changes)
+    return replace(longer, chain=(*longer.chain[:-1], replace(entry, seal=seal_of(entry))))
+
+
+def refrozen(lock: Lock, at: str) -> Lock:
+    """Freeze again later."""
+    return extend(lock, event="freeze", ids=("e1-speedup",), at=at, why="added", was="")
+
+
+def looser(lock: Lock) -> Lock:
+    """Lower the bound by hand."""
+    return replace(lock, marks=tuple(replace(mark, bound=0.1) for mark in lock.marks))
+
+
+def no_git(problem: str) -> GitWitness:
+    messages = {
+        "no-repository": ("there is no git repository here (an archive holds no history)", "judge in a clone"),
+        "shallow": ("this is a shallow clone", "git fetch --unshallow"),
+        "uncommitted": ("passmarks.lock differs from what is committed", "git commit passmarks.lock"),
+    }
+    message, remedy = messages[problem]
+    return replace(CLEAN_GIT, problem=problem, message=message, remedy=remedy, commit="", ancestor=False)
+
+
+def late_commit() -> GitWitness:
+    return replace(CLEAN_GIT, committer_date="2026-11-29T12:00:01+00:00", before_first_run=False)
+
+
+def same_nonce(records: list[RunRecord]) -> list[RunRecord]:
+    first = records[0].header.nonce
+    return [replace(run, header=replace(run.header, nonce=first)) for run in records]
+
+
+LOST = LostRun(
+    run_id="gone",
+    role="fleet",
+    name="fleet",
+    repeat=0,
+    session="session-1",
+    rehearsal=True,
+    was_closed=False,
+    faults=("record.jsonl: no such file",),
+)
+
+
+def freeze_some() -> Lock:
+    """Freeze without the mark that compares with controls."""
+    return freeze_e1(e1_plan(), marks=[mark for mark in e1_marks().marks if mark.of != "controls"])
