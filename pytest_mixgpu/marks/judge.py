@@ -20,6 +20,8 @@ from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tamp
 from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
 from pytest_mixgpu.records.model import RunRecord
 
+_DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
+
 
 def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     """Judge a mark on the runs of an experiment.
@@ -43,7 +45,7 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     # A void mark still shows what was measured.
     shown = nominal or {index: value * scale for index, value in found.values.items()}
     verdict = _with_numbers(mark, evidence, found, shown, verdict)
-    refusal = _refusal(mark, found)
+    refusal = _refusal(mark, found, rehearsal=evidence.rehearsal)
     if refusal is not None:
         return replace(verdict, word=refusal[0], reason=refusal[1])
     if found.wrong:
@@ -53,9 +55,9 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     return _weigh(mark, metric, evidence, found, nominal, verdict)
 
 
-def _refusal(mark: PassMark, found: Measurement) -> tuple[Word, str] | None:
-    """Say why the evidence is not for this mark: other devices, or another unit."""
-    if mark.pool and mark.pool != found.pool:
+def _refusal(mark: PassMark, found: Measurement, *, rehearsal: bool) -> tuple[Word, str] | None:
+    """Say why the evidence is not for this mark: other devices, or another unit. A rehearsal stands in on others."""
+    if mark.pool and mark.pool != found.pool and not rehearsal:
         return "VOID", f"the mark is for {mark.pool}, the runs were made on {found.pool}"
     if found.unit and found.unit != mark.unit:
         return "UNJUDGED", f"{mark.metric} is in {found.unit}, the mark's unit is {mark.unit}"
@@ -104,6 +106,8 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
     """Compare what was measured with the bound, attempts that ended early counted as the worst value."""
     if verdict.bound is None or verdict.value is None:
         return replace(verdict, reason=f"{mark.metric} is not a number")
+    if found.untargeted:
+        return replace(verdict, reason=found.untargeted, remedy=_DESCRIBE)
     unfit = {blemish.repeat for blemish in found.unfit}
     # A rehearsal is no evidence and takes its value as it is, with the note; else a disturbed attempt counts as lost.
     shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}

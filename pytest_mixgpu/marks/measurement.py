@@ -34,6 +34,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     unfit: tuple[Blemish, ...] = ()
     """Attempts that are VOID: not comparable, impossible, below the target. Each counts as the worst value."""
     disturbed: tuple[Blemish, ...] = ()
+    untargeted: str = ""
+    """Why there is no target, without which nothing of this is good or bad; empty if there is one."""
     lacking: tuple[str, ...] = ()
     """What was not measured."""
     identical: tuple[str, ...] = ()

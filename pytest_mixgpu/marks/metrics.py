@@ -33,7 +33,7 @@ def cost_per_result(evidence: Evidence) -> Measurement:
     value = cost.per_result_whole
     lacking = []
     if cost.num_results == 0:
-        lacking.append("no run met the target: there is no result to divide by")
+        lacking.append(evidence.undescribed or "no run met the target: there is no result to divide by")
     if cost.whole.amount is None:
         lacking.append(f"the price of {', '.join(cost.unpriced_kinds) or 'a device'} or a lease is not stated")
     return Measurement(

@@ -56,6 +56,7 @@ def parity(evidence: Evidence) -> Measurement:
         lost=paired.lost,
         wrong=_sound(evidence, paired),
         unfit=tuple(unfit),
+        untargeted=evidence.undescribed,
         lacking=tuple(lacking),
         identical=tuple(identical.values()),
         details=_parity_details(evidence, paired, mixed, controls),

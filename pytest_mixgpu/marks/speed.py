@@ -41,8 +41,7 @@ def speedup(evidence: Evidence) -> Measurement:
         unfit += _blame(repeat, _bracket_faults(first, middle, last))
         ratio, ideal = _ratio(first, middle, last, baselines[0].pool)
         if ratio is None or ideal is None:
-            kinds = sorted(set(middle.header.pool.kinds) - set(_kind_medians_s(first, last)))
-            lacking.append(f"repeat {repeat.index} has no baseline round on {', '.join(kinds) or 'any device'}")
+            lacking.append(f"repeat {repeat.index} has {_absent(first, middle, last, baselines[0].pool)}")
             continue
         values[repeat.index], ideals[repeat.index] = ratio, ideal
         shaken = _disturbances(evidence, repeat, first, middle, last)
@@ -59,6 +58,7 @@ def speedup(evidence: Evidence) -> Measurement:
         lost=paired.lost,
         wrong=_sound(evidence, paired),
         unfit=(*unfit, *_below_target(evidence, paired, fleet)),
+        untargeted=evidence.undescribed,
         disturbed=tuple(disturbed),
         lacking=tuple(lacking),
         details=_speed_details(evidence, paired, (before, fleet, after)),
@@ -96,6 +96,7 @@ def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement
         lost=paired.lost,
         wrong=_sound(evidence, paired),
         unfit=_below_target(evidence, paired, slot),
+        untargeted=evidence.undescribed,
         disturbed=tuple(disturbed),
         lacking=paired.lacking,
         pool=_pool(evidence, fleets[0].pool),
@@ -106,7 +107,7 @@ def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) 
     """Return speed-up and ideal; None where a kind of the fleet has no baseline round."""
     fleet_s = round_median_s(fleet)
     by_kind = _kind_medians_s(before, after)
-    reference = PoolSpec.parse(planned).terms[0].name
+    reference = _reference(planned)
     if not fleet_s or reference not in by_kind or any(kind not in by_kind for kind in fleet.header.pool.kinds):
         return None, None
     baseline_s = by_kind[reference]
@@ -115,6 +116,19 @@ def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) 
     # Kinds differ in speed: the ideal is what they would reach together, each at the rate that it has alone.
     ideal = sum(count * baseline_s / by_kind[kind] for kind, count in fleet.header.pool.kinds.items())
     return baseline_s / fleet_s, ideal
+
+
+def _absent(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) -> str:
+    """Say which rounds a ratio would need."""
+    if not fleet.measured_rounds:
+        return "no measured round of the fleet"
+    needed = {_reference(planned), *fleet.header.pool.kinds}
+    return f"no baseline round on {', '.join(sorted(needed - set(_kind_medians_s(before, after))))}"
+
+
+def _reference(planned: str) -> str:
+    """The kind whose rate is the unit of the ratio: the first that the baseline's pool names."""
+    return PoolSpec.parse(planned).terms[0].name
 
 
 def _kind_medians_s(*baselines: RunRecord) -> dict[str, float]:

@@ -141,9 +141,12 @@ def test_pool_of_several_kinds_has_the_sum_of_their_rates_as_its_ideal() -> None
 
 
 def mixed_fleet(plan: Plan) -> Plan:
+    return with_fleet(plan, "cpu:1,cpu-portable:1")
+
+
+def with_fleet(plan: Plan, pool: str) -> Plan:
     assert plan.rehearsal is not None
-    pools = {"fleet": "cpu:1,cpu-portable:1"}
-    roles = tuple(replace(role, pool=pools.get(role.name, role.pool)) for role in plan.rehearsal.roles)
+    roles = tuple(replace(role, pool=pool if role.name == "fleet" else role.pool) for role in plan.rehearsal.roles)
     return replace(plan, rehearsal=replace(plan.rehearsal, roles=roles))
 
 
@@ -197,9 +200,32 @@ def test_metric_that_records_do_not_hold_is_unjudged() -> None:
 
 def test_mark_for_another_pool_is_void() -> None:
     """Evidence of other devices than the mark names is of something else."""
-    verdict = judge_mark(replace(SPEEDUP, id="a", pool="cpu:4"), make_evidence())
+    verdict = judge_mark(replace(SPEEDUP, id="a", pool="a40:4"), make_evidence(rehearsal=False))
 
-    assert ("VOID", True) == (verdict.word, "cpu:4" in verdict.reason)
+    assert ("VOID", True) == (verdict.word, "the mark is for a40:4, the runs were made on a40:16" in verdict.reason)
+
+
+def test_rehearsal_stands_in_for_a_mark_of_another_pool() -> None:
+    """A session on CPU rehearses a mark whatever pool it names, and says that this is a rehearsal."""
+    verdict = judge_mark(replace(SPEEDUP, id="a", pool="a40:16"), make_evidence())
+
+    assert ("PASS", True, "cpu:2") == (verdict.word, "rehearsal" in verdict.qualifiers, verdict.pool)
+
+
+def test_ratio_without_its_reference_kind_names_that_kind() -> None:
+    """A baseline that was taken on the portable core alone says nothing of the kind that is the unit."""
+    portable = only(lambda run: with_speed(with_header(run, pool=make_pool("cpu-portable:2")), 1.0), name="baseline")
+    evidence = make_evidence(
+        plan=portable_fleet(e1_plan()), doctor=lambda run: run if run.header.leg == "with-exchange" else portable(run)
+    )
+    verdict = judge_mark(replace(SPEEDUP, id="a"), evidence)
+
+    assert ("UNJUDGED", "repeat 0 has no baseline round on cpu") == (verdict.word, verdict.reason)
+
+
+def portable_fleet(plan: Plan) -> Plan:
+    """Let the fleet be of the portable kind, and leave the baseline's kind as it is."""
+    return with_fleet(plan, "cpu-portable:2")
 
 
 def test_control_that_failed_is_named_as_the_cause() -> None:

@@ -7,10 +7,12 @@ from tests.judging import make_evidence, with_prices, with_runs
 from tests.negative.doctoring import (
     LOST,
     Case,
+    busy_cores,
     doctored,
     fewer_samples,
     longer_rounds,
     looser,
+    on_another_workload,
     other_shares,
     same_nonce,
     short_phases,
@@ -24,6 +26,7 @@ from tests.samples import (
     as_aborted,
     as_failed,
     e1_plan,
+    only,
     with_digests,
     with_header,
     with_outcome,
@@ -41,6 +44,22 @@ def _broken_seal(name: str) -> Evidence:
 
 
 MARK_CASES = (
+    Case(
+        "e1-speedup",
+        "others-at-work",
+        lambda: make_evidence(rehearsal=False, doctor=only(busy_cores, name="fleet")),
+        "UNJUDGED",
+        "other processes took 40 % of a core in a round of fleet",
+    ),
+    Case(
+        "e1-speedup",
+        "baseline-drifted",
+        lambda: make_evidence(
+            rehearsal=False, doctor=only(lambda run: with_speed(run, 1.12), name="baseline", leg="after")
+        ),
+        "UNJUDGED",
+        "the frozen limit is 10 %",
+    ),
     Case(
         "e1-speedup",
         "slow-fleet",
@@ -159,6 +178,10 @@ MARK_CASES = (
         "TAMPERED",
         "cannot be read any more",
     ),
+    *(
+        Case(mark, "workload-without-a-target", doctored(on_another_workload), "UNJUDGED", "there is no target")
+        for mark in ("e1-speedup", "e1-parity")
+    ),
     Case(
         "e1-parity",
         "mixed-run-worse",
@@ -207,6 +230,13 @@ MARK_CASES = (
         doctored(tests_as(device="cuda:0"), name="mixed"),
         "VOID",
         "was scored with device cuda:0",
+    ),
+    Case(
+        "e1-parity",
+        "scored-on-more-threads",
+        doctored(tests_as(num_threads=16)),
+        "VOID",
+        "was scored with threads 16, declared is 1",
     ),
     Case(
         "e1-parity",

@@ -13,6 +13,7 @@ from tests.negative.doctoring import (
     freeze_some,
     host_without,
     no_links,
+    on_fifteen,
     other_shares,
     planned,
     same_nonce,
@@ -22,7 +23,7 @@ from tests.negative.doctoring import (
     tests_as,
     without_span,
 )
-from tests.samples import with_header, with_outcome, with_score, with_settings, with_start, with_workers
+from tests.samples import only, with_header, with_outcome, with_score, with_settings, with_start, with_workers
 
 
 def _mixed_control(role: RolePlan) -> RolePlan:
@@ -73,6 +74,20 @@ RUN_CASES = (
         doctored(lambda run: with_settings(run, recipe={}), name="fleet"),
         "FAIL",
         "does not record its recipe",
+    ),
+    Case(
+        "settings-recorded",
+        "fleet-of-another-seed",
+        lambda: make_evidence(rehearsal=False, doctor=only(lambda run: with_header(run, seed=7), name="fleet")),
+        "FAIL",
+        "seed is 7, expected 20261002",
+    ),
+    Case(
+        "settings-recorded",
+        "fleet-of-another-pool",
+        lambda: make_evidence(rehearsal=False, doctor=only(on_fifteen, name="fleet")),
+        "FAIL",
+        "pool is a40:15, expected a40:16",
     ),
     Case(
         "kernels-recorded",

@@ -12,6 +12,7 @@ from tests.negative.doctoring import (
     freeze_some,
     late_commit,
     no_git,
+    on_another_workload,
     planned,
     refrozen,
     stand_in,
@@ -22,7 +23,7 @@ from tests.negative.doctoring import (
 )
 from tests.samples import with_settings
 
-BEFORE_CASES = (
+BEFORE_CASES: tuple[Case, ...] = (
     Case("question-asked", "no-question", planned(lambda plan: replace(plan, question=" ")), "FAIL", "no question"),
     Case("marks-frozen", "no-lock", lambda: make_evidence(lock=lambda _: None), "FAIL", "there is no lock"),
     Case(
@@ -71,6 +72,13 @@ BEFORE_CASES = (
         "number of parameters",
     ),
     Case(
+        "workload-described",
+        "workload-of-another-name",
+        doctored(on_another_workload),
+        "FAIL",
+        "nothing in the plan describes letters",
+    ),
+    Case(
         "splits-held-apart",
         "no-validation-split",
         doctored(start_without("data_counts", {"train": 1347, "test": 450})),
@@ -92,6 +100,13 @@ BEFORE_CASES = (
         doctored(tests_as(evaluator_digest="ab" * 32), name="control-b"),
         "FAIL",
         "was scored with evaluator abab",
+    ),
+    Case(
+        "one-evaluator",
+        "experiments-own-evaluator-in-the-rehearsal",
+        doctored(tests_as(num_threads=16), name="mixed"),
+        "FAIL",
+        "was scored with threads 16, declared is 1",
     ),
     Case("one-evaluator", "another-device", doctored(tests_as(device="cuda:0"), name="mixed"), "FAIL", "cuda:0"),
     Case(

@@ -14,6 +14,7 @@ from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Rehearsal
 from pytest_mixgpu.timing.model import Segment
 from tests.judging import CLEAN_GIT, e1_marks, freeze_e1, make_evidence
+from tests.sample_parts import make_pool
 from tests.sample_timeline import MadeRun
 from tests.samples import (
     Doctor,
@@ -59,6 +60,12 @@ def stand_in(change: Callable[[Rehearsal], Rehearsal]) -> Callable[[Plan], Plan]
         return replace(plan, rehearsal=change(plan.rehearsal))
 
     return doctor
+
+
+def on_another_workload(run: MadeRun) -> MadeRun:
+    """Train a user's own recipe, as `--mixgpu-workload` asks for it."""
+    recipe = {**run.header.settings.recipe, "name": "letters"}
+    return with_settings(run, workload="letters", recipe=recipe)
 
 
 def start_without(field: str, value: object) -> Doctor:
@@ -139,6 +146,12 @@ def busy_cores(run: MadeRun) -> MadeRun:
 
 def no_links(run: MadeRun) -> MadeRun:
     return with_start(run, links=run.start.links[:-1] if run.start else ())
+
+
+def on_fifteen(run: MadeRun) -> MadeRun:
+    """Leave one of sixteen devices out."""
+    smaller = with_header(run, pool=make_pool("a40:15"))
+    return with_speed(with_settings(smaller, shares=(22,) * 5 + (21,) * 10), 1.0)
 
 
 def other_shares(run: MadeRun) -> MadeRun:

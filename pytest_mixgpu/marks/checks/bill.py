@@ -78,7 +78,7 @@ def cost_per_result(evidence: Evidence) -> Finding:
     if cost.num_results == 0:
         failed = next((run.id for run in evidence.unfinished if run.header.role in {"fleet", "mixed"}), "")
         text = "no run of fleet or mixed pool met the target: there is no result to divide the cost by"
-        return Finding(missing=(text,), word="UNJUDGED", follows_from=failed)
+        return Finding(missing=(evidence.undescribed or text,), word="UNJUDGED", follows_from=failed)
     whole, bare = cost.per_result_whole, cost.per_result_bare
     if whole is None or bare is None:
         return Finding(

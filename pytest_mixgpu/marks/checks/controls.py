@@ -63,8 +63,10 @@ def controls_same_schedule(evidence: Evidence) -> Finding:
 def controls_passed(evidence: Evidence) -> Finding:
     """Every control reached the target itself."""
     workload, runs = evidence.workload, evidence.of("control")
-    if workload is None or not runs:
+    if not runs:
         return Finding(missing=("there is no completed control",), follows_from=_failed(evidence))
+    if workload is None:
+        return Finding(missing=(evidence.undescribed or "there is no plan, and so no target",))
     failed = [run for run in runs if not reached_target(run, workload.target)]
     missing = tuple(
         f"{run.header.name} did not pass itself: {'no score' if run.test is None else score_text(run.test)}, "

@@ -14,7 +14,7 @@ def workload_described(evidence: Evidence) -> Finding:
     workload = evidence.workload
     missing = []
     if workload is None or not workload.description.strip():
-        missing.append("the plan does not describe its workload")
+        missing.append(evidence.undescribed or "the plan does not describe its workload")
     for run in evidence.completed:
         if not run.header.settings.recipe:
             missing.append(f"run {run.id} does not hold the recipe of model and data")
@@ -51,7 +51,7 @@ def done_by_quality(evidence: Evidence) -> Finding:
     workload = evidence.workload
     missing = []
     if workload is None or not workload.done.strip() or not 0 < workload.target <= 1:
-        missing.append("the plan does not say by which quality a run counts as done")
+        missing.append(evidence.undescribed or "the plan does not say by which quality a run counts as done")
     finished = [run for run in evidence.completed if run.header.settings.to_finish]
     missing += [
         f"run {run.id} was trained to the finish and has no score on the test set"
@@ -100,9 +100,8 @@ def limits_stated(evidence: Evidence) -> Finding:
     """The plan says what its numbers say nothing about."""
     workload = evidence.workload
     if workload is None or not workload.says_nothing_about.strip():
-        return Finding(
-            missing=("the plan does not say what its numbers say nothing about",), remedy="write `says_nothing_about`"
-        )
+        text = evidence.undescribed or "the plan does not say what its numbers say nothing about"
+        return Finding(missing=(text,), remedy="write `says_nothing_about`")
     return Finding(stated=(f"says nothing about {workload.says_nothing_about}",))
 
 

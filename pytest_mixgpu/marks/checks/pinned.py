@@ -4,6 +4,9 @@ from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.compare import environment_differences
 from pytest_mixgpu.marks.evidence import Evidence
 
+_CONDITIONS = frozenset({"role", "pool", "seed", "recipe"})
+"""Conditions that stand beside the settings: who departs from one did not run what was planned."""
+
 
 def versions_recorded(evidence: Evidence) -> Finding:
     """Python, packages, driver and torch of every worker are recorded."""
@@ -60,9 +63,13 @@ def settings_recorded(evidence: Evidence) -> Finding:
             f"{run.header.name}: batch {settings.batch_size}, {settings.round_steps} steps a round, "
             f"shares {'+'.join(map(str, settings.shares))}"
         ] = None
-    missing += [str(one) for one in evidence.superseded if one.field.startswith("settings.")]
+    missing += [
+        str(one) for one in evidence.superseded if one.field.startswith("settings.") or one.field in _CONDITIONS
+    ]
+    # A further repeat than planned was made at the right settings; it is listed, and is no shortfall.
+    further = tuple(str(one) for one in evidence.superseded if one.field == "repeat")
     departures = tuple(f"departs from the plan: {text}" for text in evidence.departures)
-    return Finding(missing=tuple(missing), stated=(*seen, *departures))
+    return Finding(missing=tuple(missing), stated=(*seen, *further, *departures))
 
 
 def kernels_recorded(evidence: Evidence) -> Finding:
