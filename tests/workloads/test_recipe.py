@@ -128,7 +128,7 @@ def test_check_says_what_where_and_how(tmp_path: Path) -> None:
     ("variable", "expected"),
     [
         pytest.param("/named", r"Looked under /named \(as MIXGPU_DATA says\)", id="variable"),
-        pytest.param("", r"/data \(the default; MIXGPU_DATA names another\)", id="default"),
+        pytest.param("", r"/data \(the default; --mixgpu-data or MIXGPU_DATA names another\)", id="default"),
     ],
 )
 def test_check_says_whose_place(monkeypatch: pytest.MonkeyPatch, variable: str, expected: str) -> None:

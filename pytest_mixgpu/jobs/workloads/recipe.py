@@ -101,7 +101,7 @@ def _missing_text(recipe: Recipe, root: Path, *, given: bool, missing: list[tupl
     elif os.environ.get(DATA_VARIABLE):
         origin = f"as {DATA_VARIABLE} says"
     else:
-        origin = f"the default; {DATA_VARIABLE} names another"
+        origin = f"the default; --mixgpu-data or {DATA_VARIABLE} names another"
     lines = [f"workload {recipe.name!r} lacks files. Looked under {root} ({origin}):"]
     for paths, fetch in missing:
         lines += [f"  missing: {paths}", f"    to fetch: {fetch}"]
