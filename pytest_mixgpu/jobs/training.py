@@ -16,7 +16,7 @@ from pytest_mixgpu.jobs.workloads.recipe import Recipe
 from pytest_mixgpu.timing.clocks import clock_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     import torch
@@ -103,16 +103,16 @@ class Trainer:
 
         Args:
             num_steps: how many.
-            alive: called before each.
+            alive: called before each, and before the first batch is read.
             before_backward: called before each backward pass, in which a wrapped model may wait for others.
         """
         import torch
 
         losses = torch.zeros(num_steps, device=self.task.device)
         samples = 0
-        for index in range(num_steps):
+        alive()
+        for index, (x, y) in enumerate(self._batches.take(num_steps)):
             alive()
-            x, y = next(self._batches)
             self._optimizer.zero_grad(set_to_none=True)
             loss = self.workload.loss(self._wrapped, x, y, number_format=self.task.number_format)
             before_backward()
@@ -134,7 +134,7 @@ class Trainer:
         task = self.task
         self.model.zero_grad(set_to_none=True)
         self._optimizer, self._scheduler = self.workload.make_optimizer(self.model, task.total_steps)
-        self._batches: Iterator[tuple[torch.Tensor, torch.Tensor]] = self.workload.batches(
+        self._batches = self.workload.batches(
             seed=task.seed,
             participant=task.participant,
             num_participants=task.num_participants,

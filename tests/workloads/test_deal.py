@@ -53,24 +53,6 @@ def test_stream_is_the_hands_in_order(
     assert list(islice(expected, len(pairs))) == pairs
 
 
-@given(
-    num_samples=st.integers(min_value=3, max_value=50),
-    batch_size=st.integers(min_value=1, max_value=60),
-    skip_steps=st.integers(min_value=0, max_value=12),
-    seed=SEEDS,
-)
-def test_skipping_is_taking_and_forgetting(num_samples: int, batch_size: int, skip_steps: int, seed: int) -> None:
-    """A stream that skips steps goes on where the other would be."""
-
-    def first(count: int, skipped: int) -> list[tuple[list[int], list[int]]]:
-        stream = deal(
-            num_samples, seed=seed, participant=1, num_participants=3, batch_size=batch_size, skip_steps=skipped
-        )
-        return [(numbers.tolist(), epochs.tolist()) for numbers, epochs in islice(stream, count)]
-
-    assert first(skip_steps + 3, 0)[skip_steps:] == first(3, skip_steps)
-
-
 def test_order_is_pinned() -> None:
     """The order of a seed is the same on every machine and with every version of NumPy."""
     assert permutation(10, 20261129, 0).tolist() == [9, 1, 0, 2, 6, 7, 5, 4, 8, 3]

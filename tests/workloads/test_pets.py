@@ -1,7 +1,6 @@
 """E1's own workload, on a tiny dataset in the true layout."""
 
 import random
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -10,9 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL.Image import Image
 
 from pytest_mixgpu.errors import PlanError, WorkloadError
-from pytest_mixgpu.jobs.workloads.build import open_workload
+from pytest_mixgpu.jobs.workloads.build import OpenWorkload, open_workload
 from pytest_mixgpu.jobs.workloads.evaluate import score, weights_digest
 from pytest_mixgpu.jobs.workloads.model import Augment, Input, PetsData, Recipe
 from pytest_mixgpu.jobs.workloads.recipe import check_files, load_recipe
@@ -99,12 +99,12 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
     assert isinstance(samples, PetSamples)
     dealt = [(np.array([index, (index + 3) % 9]), np.array([0, index])) for index in range(9)]
 
-    in_line, ahead = (list(samples._decoded(dealt, 1, num_threads)) for num_threads in (0, 3))
+    in_line, ahead = (list(samples._decoded(dealt, 1, num_threads, CPU)) for num_threads in (0, 3))
 
     assert len(dealt) == len(ahead)
     for (numbers, tensors), (numbers_ahead, tensors_ahead) in zip(in_line, ahead, strict=True):
         assert numbers.tolist() == numbers_ahead.tolist()
-        assert torch.equal(torch.stack(tensors), torch.stack(tensors_ahead))
+        assert torch.equal(tensors, tensors_ahead)
 
 
 def test_stream_on_another_device_is_served_by_threads(tmp_path: Path) -> None:
@@ -115,6 +115,34 @@ def test_stream_on_another_device_is_served_by_threads(tmp_path: Path) -> None:
     stream = opened(tmp_path, loader_threads=2).train.stream(dealt, seed=1, device=torch.device("meta"))
 
     assert [("meta", (2, 3, 32, 32))] * 5 == [(x.device.type, tuple(x.shape)) for x, _ in stream]
+
+
+class CountedPets(PetSamples):
+    """Notes how many pictures were opened."""
+
+    num_opened = 0
+
+    def _open(self, number: int) -> Image:
+        self.num_opened += 1
+        return super()._open(number)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"], ids=["in line", "by threads"])
+def test_a_round_reads_what_it_trains_on_and_nothing_else(tmp_path: Path, device: str) -> None:
+    """No picture is opened before a round asks for its first batch, and none that only the next round needs."""
+    folder = write_pets(tmp_path)
+    pictures = read_list(folder / "annotations" / "trainval.txt", 37)
+    train = CountedPets(folder, pictures, SMALL, 2)
+    workload = OpenWorkload(load_recipe("pets-vit-b16"), Opened(train=train, validation=train, test=train), tmp_path)
+    batches = workload.batches(seed=0, participant=0, num_participants=1, batch_size=2, device=device)
+    counts = []
+    for num_steps in (5, 1):
+        round_ = batches.take(num_steps)
+        counts.append(train.num_opened)
+        assert num_steps == len(list(round_))
+        counts.append(train.num_opened)
+
+    assert [0, 10, 10, 12] == counts
 
 
 @given(
@@ -201,7 +229,7 @@ def test_real_model_takes_real_steps(tmp_path: Path) -> None:
     optimizer, scheduler = workload.make_optimizer(model, 4)
     losses = []
     stream = workload.batches(seed=0, participant=0, num_participants=2, batch_size=2, device="cpu")
-    for x, y in islice(stream, 2):
+    for x, y in stream.take(2):
         loss = workload.loss(model, x, y)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

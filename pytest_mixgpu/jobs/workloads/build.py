@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,30 @@ if TYPE_CHECKING:
     import torch
     from torch.optim.lr_scheduler import LambdaLR
 
+    from pytest_mixgpu.jobs.workloads.deal import Numbers
     from pytest_mixgpu.jobs.workloads.sources.protocol import Batch
 
 NUMBER_FORMATS = ("float32", "bfloat16")
+
+
+class Batches:
+    """The training batches of one participant. Made by `OpenWorkload.batches`."""
+
+    def __init__(
+        self, samples: Samples, dealt: Iterator[tuple["Numbers", "Numbers"]], *, seed: int, device: "torch.device"
+    ) -> None:
+        self._samples = samples
+        self._dealt = dealt
+        self._seed = seed
+        self._device = device
+
+    def take(self, num_steps: int) -> Iterator["Batch"]:
+        """Yield the batches of the next steps.
+
+        A source may read ahead within these, not beyond them: what a round trains on is read in that round and in no
+        time that nobody counts, which would favour whoever has many short rounds.
+        """
+        return self._samples.stream(islice(self._dealt, num_steps), seed=self._seed, device=self._device)
 
 
 class OpenWorkload:
@@ -71,7 +93,7 @@ class OpenWorkload:
         head = weights.new_head if weights else ()
         return optimizer.make_optimizer(model, self.recipe.optimizer, total_steps=total_steps, head=head)
 
-    def batches(  # noqa: PLR0913 - each decides about the stream
+    def batches(
         self,
         *,
         seed: int,
@@ -79,9 +101,8 @@ class OpenWorkload:
         num_participants: int,
         batch_size: int,
         device: "torch.device | str",
-        skip_steps: int = 0,
-    ) -> Iterator["Batch"]:
-        """Yield training batches on the device, without end and the same each time.
+    ) -> "Batches":
+        """Return training batches on the device, without end and the same each time, to be taken round by round.
 
         Args:
             seed: of the run; decides the order and how images are varied.
@@ -89,7 +110,6 @@ class OpenWorkload:
             num_participants: how many share an epoch.
             batch_size: samples of a step.
             device: where the batches are wanted.
-            skip_steps: steps that were taken before.
 
         Raises:
             PlanError: there are fewer samples than participants.
@@ -102,9 +122,8 @@ class OpenWorkload:
             participant=participant,
             num_participants=num_participants,
             batch_size=batch_size,
-            skip_steps=skip_steps,
         )
-        return self._opened.train.stream(dealt, seed=seed, device=torch.device(device))
+        return Batches(self._opened.train, dealt, seed=seed, device=torch.device(device))
 
     def loss(
         self, model: "torch.nn.Module", x: "torch.Tensor", y: "torch.Tensor", *, number_format: str = "float32"

@@ -33,8 +33,8 @@ def hand(num_samples: int, seed: int, epoch: int, participant: int, num_particip
     return permutation(num_samples, seed, epoch)[participant::num_participants]
 
 
-def deal(  # noqa: PLR0913 - each decides about the stream
-    num_samples: int, *, seed: int, participant: int, num_participants: int, batch_size: int, skip_steps: int = 0
+def deal(
+    num_samples: int, *, seed: int, participant: int, num_participants: int, batch_size: int
 ) -> Iterator[tuple["Numbers", "Numbers"]]:
     """Yield, without end, the sample numbers of each batch and the epoch of each sample.
 
@@ -44,7 +44,6 @@ def deal(  # noqa: PLR0913 - each decides about the stream
         participant: index among the participants.
         num_participants: how many share the samples.
         batch_size: samples of one step of this participant.
-        skip_steps: steps that were taken before.
 
     Raises:
         PlanError: there are fewer samples than participants.
@@ -57,17 +56,14 @@ def deal(  # noqa: PLR0913 - each decides about the stream
     def dealt(epoch: int) -> "Numbers":
         return hand(num_samples, seed, epoch, participant, num_participants)
 
-    per_epoch = len(range(participant, num_samples, num_participants))
-    return _batches(dealt, batch_size, *divmod(skip_steps * batch_size, per_epoch))
+    return _batches(dealt, batch_size)
 
 
-def _batches(
-    dealt: Callable[[int], "Numbers"], batch_size: int, epoch: int, offset: int
-) -> Iterator[tuple["Numbers", "Numbers"]]:
-    """Cut the hands of all epochs into batches, from one place on."""
+def _batches(dealt: Callable[[int], "Numbers"], batch_size: int) -> Iterator[tuple["Numbers", "Numbers"]]:
+    """Cut the hands of all epochs into batches."""
     import numpy as np
 
-    rest = dealt(epoch)[offset:]
+    epoch, rest = 0, dealt(0)
     while True:
         numbers, epochs = [], []
         needed = batch_size

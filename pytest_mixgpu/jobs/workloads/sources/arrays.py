@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.workloads.model import Augment, Input
+from pytest_mixgpu.jobs.workloads.sources.place import mean_and_std, put
 from pytest_mixgpu.jobs.workloads.sources.protocol import Opened
 from pytest_mixgpu.jobs.workloads.splits import stratified
 
@@ -83,10 +84,10 @@ class ArraySamples:
         import torch
 
         pixels, labels = self._resident(device)
-        index = torch.from_numpy(numbers).to(device)
+        index = put(torch.from_numpy(numbers), device)
         if pixels is not None:
             return pixels.index_select(0, index), labels.index_select(0, index)
-        chosen = torch.from_numpy(self._pixels[numbers]).to(device)
+        chosen = put(torch.from_numpy(self._pixels[numbers]), device)
         return prepare(chosen, self._input), labels.index_select(0, index)
 
     def _put(self, device: "torch.device") -> tuple["torch.Tensor | None", "torch.Tensor"]:
@@ -109,8 +110,7 @@ def prepare(pixels: "torch.Tensor", target: Input) -> "torch.Tensor":
     values = pixels.to(torch.float32) / target.pixel_max
     if values.shape[-2:] != size:
         values = interpolate(values, size=size, mode="bilinear", align_corners=False, antialias=True)
-    mean = torch.tensor(target.mean, device=values.device).view(1, -1, 1, 1)
-    std = torch.tensor(target.std, device=values.device).view(1, -1, 1, 1)
+    mean, std = mean_and_std(target, values.device)
     return ((values - mean) / std).contiguous()
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.workloads.model import Augment, Input, PetsData
+from pytest_mixgpu.jobs.workloads.sources.place import pinned, put
 from pytest_mixgpu.jobs.workloads.sources.protocol import Opened
 from pytest_mixgpu.jobs.workloads.splits import stratified
 
@@ -29,7 +30,7 @@ FETCH = (
     "oxford-iiit-pet/ under the data root"
 )
 NUM_AHEAD = 3
-"""Batches that are decoded ahead of the device."""
+"""Batches that are decoded ahead of the device, never beyond the round that runs."""
 
 
 class Picture(NamedTuple):
@@ -56,25 +57,32 @@ class PetSamples:
     def stream(
         self, dealt: Iterable[tuple["Numbers", "Numbers"]], *, seed: int, device: "torch.device"
     ) -> Iterator["Batch"]:
-        """Yield varied training batches, in the order that was dealt whatever the threads do."""
+        """Yield varied training batches, in the order that was dealt whatever the threads do.
+
+        Nothing is decoded before the first batch is asked for, nor beyond the last that was dealt.
+        """
         num_threads = 0 if device.type == "cpu" else self._loader_threads
-        for numbers, tensors in self._decoded(dealt, seed, num_threads):
-            yield self._collate(numbers, tensors, device)
+        for numbers, pixels in self._decoded(dealt, seed, num_threads, device):
+            yield self._placed(numbers, pixels, device)
 
     def _decoded(
-        self, dealt: Iterable[tuple["Numbers", "Numbers"]], seed: int, num_threads: int
-    ) -> Iterator[tuple["Numbers", list["torch.Tensor"]]]:
-        """Decode batch by batch: in line without threads, else some batches ahead."""
+        self, dealt: Iterable[tuple["Numbers", "Numbers"]], seed: int, num_threads: int, device: "torch.device"
+    ) -> Iterator[tuple["Numbers", "torch.Tensor"]]:
+        """Decode batch by batch: in line without threads, else some batches ahead and into pinned memory."""
+        import torch
+
         if not num_threads:
             for numbers, epochs in dealt:
                 pairs = zip(numbers.tolist(), epochs.tolist(), strict=True)
-                yield numbers, [self._varied(number, epoch, seed) for number, epoch in pairs]
+                yield numbers, torch.stack([self._varied(number, epoch, seed) for number, epoch in pairs])
             return
         with ThreadPoolExecutor(num_threads, thread_name_prefix="decode") as threads:
-            ahead: deque[tuple[Numbers, list[Future[torch.Tensor]]]] = deque()
+            ahead: deque[tuple[Numbers, Future[torch.Tensor]]] = deque()
             for numbers, epochs in dealt:
                 pairs = zip(numbers.tolist(), epochs.tolist(), strict=True)
-                ahead.append((numbers, [threads.submit(self._varied, number, epoch, seed) for number, epoch in pairs]))
+                pictures = [threads.submit(self._varied, number, epoch, seed) for number, epoch in pairs]
+                # Begun in the order of asking, so the pictures that this one waits for are under way already.
+                ahead.append((numbers, threads.submit(_stacked, pictures, device)))
                 if len(ahead) > NUM_AHEAD:
                     yield _awaited(*ahead.popleft())
             while ahead:
@@ -83,6 +91,7 @@ class PetSamples:
     def in_order(self, batch_size: int, device: "torch.device") -> Iterator["Batch"]:
         """Yield all pictures once, resized and cropped at the centre."""
         import numpy as np
+        import torch
         from torchvision.transforms import CenterCrop, Compose, InterpolationMode, PILToTensor, Resize
 
         look = Compose(
@@ -94,7 +103,8 @@ class PetSamples:
         )
         for start in range(0, len(self._pictures), batch_size):
             numbers = np.arange(start, min(start + batch_size, len(self._pictures)))
-            yield self._collate(numbers, [look(self._open(number)) for number in numbers.tolist()], device)
+            pixels = torch.stack([look(self._open(number)) for number in numbers.tolist()])
+            yield self._placed(numbers, pixels, device)
 
     def manifest(self) -> Iterator[str]:
         """Yield one line a file, in the order of names."""
@@ -126,17 +136,23 @@ class PetSamples:
         tensor: torch.Tensor = pil_to_tensor(cropped)
         return tensor
 
-    def _collate(self, numbers: "Numbers", tensors: Sequence["torch.Tensor"], device: "torch.device") -> "Batch":
+    def _placed(self, numbers: "Numbers", pixels: "torch.Tensor", device: "torch.device") -> "Batch":
         import torch
 
         from pytest_mixgpu.jobs.workloads.sources.arrays import prepare
 
         labels = torch.tensor([self._pictures[number].label for number in numbers], dtype=torch.int64)
-        return prepare(torch.stack(list(tensors)).to(device), self._input), labels.to(device)
+        return prepare(put(pixels, device), self._input), put(labels, device)
 
 
-def _awaited(numbers: "Numbers", futures: list["Future[torch.Tensor]"]) -> tuple["Numbers", list["torch.Tensor"]]:
-    return numbers, [future.result() for future in futures]
+def _stacked(pictures: list["Future[torch.Tensor]"], device: "torch.device") -> "torch.Tensor":
+    import torch
+
+    return pinned(torch.stack([picture.result() for picture in pictures]), device)
+
+
+def _awaited(numbers: "Numbers", pixels: "Future[torch.Tensor]") -> tuple["Numbers", "torch.Tensor"]:
+    return numbers, pixels.result()
 
 
 def crop_box(width: int, height: int, augment: Augment, draw: random.Random) -> tuple[int, int, int, int]:

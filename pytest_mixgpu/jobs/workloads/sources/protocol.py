@@ -25,7 +25,10 @@ class Samples(Protocol):
     def stream(
         self, dealt: Iterable[tuple["Numbers", "Numbers"]], *, seed: int, device: "torch.device"
     ) -> Iterator["Batch"]:
-        """Yield training batches on the device for (sample numbers, epochs), varied as the recipe says."""
+        """Yield training batches on the device for (sample numbers, epochs), varied as the recipe says.
+
+        No sample is read before the first batch is asked for: it would be work that no round is charged for.
+        """
 
     def in_order(self, batch_size: int, device: "torch.device") -> Iterator["Batch"]:
         """Yield all samples once, in the order of the split, without variation; the last batch may be short."""
