@@ -8,8 +8,6 @@ from typing import Literal
 
 import msgspec
 
-from pytest_mixgpu.errors import PlanError
-
 RECIPE_SCHEMA = 1
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -193,15 +191,3 @@ class Recipe(_Table, frozen=True, kw_only=True):
         """Return the recipe as plain builtin values, for the record and for workers."""
         plain: dict[str, object] = msgspec.to_builtins(self)
         return plain
-
-    @classmethod
-    def from_dict(cls, plain: object) -> "Recipe":
-        """Build it again from `as_dict`.
-
-        Raises:
-            PlanError: a field is missing, unknown or impossible; the message names it.
-        """
-        try:
-            return msgspec.convert(plain, cls)
-        except msgspec.ValidationError as error:
-            raise PlanError(f"recipe: {error}") from error
