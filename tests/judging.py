@@ -16,7 +16,7 @@ from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.records.plan_file import plan_digest
-from tests.samples import Doctor, as_record, e1_digests, e1_plan, make_runs
+from tests.samples import Doctor, as_record, e1_digests, e1_plan, make_runs, recipe_digests
 
 E1_SUITE = Path(__file__).parent.parent / "suites" / "e1" / "test_e1.py"
 FROZEN_AT = "2026-11-29T10:00:00+00:00"
@@ -76,7 +76,7 @@ def e1_marks() -> SuiteMarks:
 def freeze_e1(plan: Plan, *, marks: Sequence[PassMark] | None = None, now: str = FROZEN_AT) -> Lock:
     """Freeze our own suite's marks and claims with a plan."""
     suite, digests = e1_marks(), e1_digests(plan)
-    bindings = Bindings(plan=digests.plan, code=digests.code, evaluator=digests.evaluator)
+    bindings = Bindings(plan=digests.plan, code=digests.code, evaluator=digests.evaluator, recipes=recipe_digests(plan))
     marks = suite.marks if marks is None else marks
     return freeze(None, marks, suite.claims, suite=plan.id, plan=plan, bindings=bindings, now=now)
 
@@ -96,6 +96,7 @@ def make_evidence(
     repeats: int = 1,
     names: Sequence[str] = (),
     plan_now: Plan | None = None,
+    recipes_now: dict[str, str] | None = None,
 ) -> Evidence:
     """Make all runs of E1 under a lock of the plan, sealed after the doctor was there, and gather them.
 
@@ -113,6 +114,7 @@ def make_evidence(
         repeats: how many runs of each role.
         names: only the roles with these names.
         plan_now: what the plan says when it is judged, if it was changed after the runs.
+        recipes_now: digests of recipes that were changed after the freeze, by workload.
     """
     plan = plan or e1_plan()
     frozen = lock(freeze_e1(plan))
@@ -128,6 +130,7 @@ def make_evidence(
         plan_digest=plan_digest(plan_now or plan),
         code_digest=digests.code,
         evaluator_digest=digests.evaluator,
+        recipe_digests=recipe_digests(plan) | (recipes_now or {}),
         marks=suite.marks if marks is None else marks,
         claims=suite.claims,
         witness=git,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.records.assemble import assemble
 from pytest_mixgpu.records.codec import encode
+from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import Digests, Fault, Header, RunRecord, Settings, Span, Start
 from pytest_mixgpu.records.plan import Plan, Rehearsal, RolePlan
 from pytest_mixgpu.records.plan_file import load_plan, plan_digest, settings_for
@@ -30,12 +31,14 @@ __all__ = [
     "as_record",
     "e1_digests",
     "e1_plan",
+    "made_recipe",
     "made_settings",
     "make_experiment",
     "make_run",
     "make_runs",
     "only",
     "pool_of",
+    "recipe_digests",
     "seal",
     "stage_of",
     "tamper",
@@ -137,8 +140,18 @@ def made_settings(plan: Plan, role: RolePlan, pool: Pool, *, rehearsal: bool, le
     steps = stage.settings.round_steps if role.round_steps is None else role.round_steps
     count = 1 if role.role == "baseline" else len(pool)
     shares = tuple(steps // count + (index < steps % count) for index in range(count))
-    recipe = {"name": stage.workload.recipe, "model": "vit", "optimizer": {"name": "adamw"}}
-    return settings_for(stage.settings, role, recipe=recipe, shares=shares, leg=leg)
+    return settings_for(stage.settings, role, recipe=made_recipe(stage.workload.recipe), shares=shares, leg=leg)
+
+
+def made_recipe(workload: str) -> dict[str, object]:
+    """Return a recipe of few words."""
+    return {"name": workload, "model": "vit", "optimizer": {"name": "adamw", "learning_rate": 0.001}}
+
+
+def recipe_digests(plan: Plan) -> dict[str, str]:
+    """Return the digests of the recipes that a plan and its rehearsal name."""
+    names = {stage.workload.recipe for stage in (plan, plan.rehearsal) if stage is not None}
+    return {name: canonical_digest(made_recipe(name)) for name in sorted(names)}
 
 
 def pool_of(role: RolePlan, *, leg: str = "") -> Pool:

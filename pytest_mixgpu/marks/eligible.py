@@ -1,11 +1,12 @@
 """Which runs are one experiment: from records and the conditions in force to those that count and those that do not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.marks.lock import Lock, lock_digest
+from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, RolePlan, RunSettings, Seeds
 
@@ -18,7 +19,7 @@ class Superseded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     run_id: str
     field: str
-    """`lock`, `code`, `settings.batch_size`, `pool`, `repeat`."""
+    """`lock`, `code`, `settings.batch_size`, `recipe`, `pool`, `repeat`."""
     found: str
     expected: str
 
@@ -34,6 +35,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     evaluator: str
     data: str
+    recipes: Mapping[str, str]
+    """As the lock binds them, by workload; a workload that is not named may have any."""
 
 
 class Joined(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +73,7 @@ def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, 
         code=_choose(codes, [lock.bindings.code, code_digest] if lock else [code_digest]),
         evaluator=_choose(evaluators, [lock.bindings.evaluator] if lock else []),
         data=_choose(data, data_frozen),
+        recipes=lock.bindings.recipes if lock else {},
     )
 
 
@@ -92,9 +96,10 @@ def join(
         if run.header.leg not in DECISIVE_LEGS:
             continue
         different = _first_difference(run, conditions)
-        departure = _first_departure(run, plan, seeds, rehearsal=rehearsal)
+        departure = _first_departure(run, plan, seeds, conditions.recipes, rehearsal=rehearsal)
         if different is None and departure is not None and rehearsal:
-            departures.append(f"{departure.field} is {departure.found}, the plan says {departure.expected}")
+            holder = "lock" if departure.field == "recipe" else "plan"
+            departures.append(f"{departure.field} is {departure.found}, the {holder} says {departure.expected}")
             departure = None
         fault = different or departure
         if fault is None:
@@ -137,8 +142,10 @@ def _first_difference(run: RunRecord, conditions: Conditions) -> Superseded | No
     )
 
 
-def _first_departure(run: RunRecord, plan: Plan | None, seeds: Seeds, *, rehearsal: bool) -> Superseded | None:
-    """Return the first field in which a run is not what the plan asks for."""
+def _first_departure(
+    run: RunRecord, plan: Plan | None, seeds: Seeds, recipes: Mapping[str, str], *, rehearsal: bool
+) -> Superseded | None:
+    """Return the first field in which a run is not what the plan asks for, or its recipe not what the lock binds."""
     if plan is None:
         return None
     stand_in = plan.rehearsal if rehearsal else None
@@ -148,8 +155,11 @@ def _first_departure(run: RunRecord, plan: Plan | None, seeds: Seeds, *, rehears
         return Superseded(run_id=run.id, field="role", found=run.header.name, expected="a role of the plan")
     recipe = plan.workload.recipe if stand_in is None else stand_in.workload.recipe
     shared = plan.settings if stand_in is None else stand_in.settings
+    trained = run.header.settings.workload
+    digest = canonical_digest(run.header.settings.recipe)
     wanted = [
-        ("settings.workload", run.header.settings.workload, recipe),
+        ("settings.workload", trained, recipe),
+        ("recipe", _short(digest), _short(recipes.get(trained, digest))),
         *_wanted(run, role, roles, shared, seeds),
     ]
     return next(

@@ -59,10 +59,12 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     lock_faults: tuple[str, ...]
     """What shows that the lock was edited past its chain."""
     differences: tuple[Difference, ...]
-    """Where marks and claims as collected and the plan depart from the lock."""
+    """Where marks and claims as collected, the plan and the recipes depart from the lock."""
     code_digest: str
     """Of the code as it is now."""
     evaluator_digest: str
+    recipe_digests: Mapping[str, str]
+    """Of the recipes as they are now, by workload."""
     git: GitWitness | None
     ledger: LedgerState
     session: str
@@ -198,6 +200,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
     plan_digest: str = "",
     code_digest: str = "",
     evaluator_digest: str = "",
+    recipe_digests: Mapping[str, str] = {},
     marks: Sequence[PassMark] = (),
     claims: Sequence[Claim] = (),
     witness: GitWitness | None = None,
@@ -216,6 +219,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         plan_digest: of the plan as it is now.
         code_digest: of the code that produces the number, as it is now.
         evaluator_digest: of the evaluator as it is now.
+        recipe_digests: of the recipes as they are now, by workload; each that the lock binds is compared with it.
         marks: as collected; each is compared with the lock.
         claims: as collected; each is compared with the lock.
         witness: what git says of the lock.
@@ -240,9 +244,10 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         lock=lock,
         lock_digest=lock_digest(lock),
         lock_faults=() if lock is None else broken_seals(lock),
-        differences=_differences(lock, marks, claims, plan_digest),
+        differences=_differences(lock, marks, claims, plan_digest, recipe_digests),
         code_digest=code_digest,
         evaluator_digest=evaluator_digest,
+        recipe_digests=dict(recipe_digests),
         git=witness,
         ledger=ledger or LedgerState(),
         session=session,
@@ -257,11 +262,15 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
 
 
 def _differences(
-    lock: Lock | None, marks: Sequence[PassMark], claims: Sequence[Claim], plan_digest: str
+    lock: Lock | None,
+    marks: Sequence[PassMark],
+    claims: Sequence[Claim],
+    plan_digest: str,
+    recipe_digests: Mapping[str, str],
 ) -> tuple[Difference, ...]:
     if lock is None:
         return ()
     found = [difference for mark in marks for difference in compare(lock, mark=mark)]
     found += [difference for claim in claims for difference in compare(lock, claim=claim)]
-    found += compare(lock, plan_digest=plan_digest)
+    found += compare(lock, plan_digest=plan_digest, recipe_digests=recipe_digests)
     return tuple(found)

@@ -1,7 +1,7 @@
 """Changing the lock: from marks, claims and digests to a new `Lock`, or a refusal. Reads and writes no file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -37,7 +37,7 @@ __all__ = [
     "write_lock",
 ]
 
-BINDINGS = ("plan", "code", "evaluator", "data")
+BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
 """What can be amended besides marks and claims."""
 
 
@@ -88,7 +88,7 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
         now: UTC, ISO 8601.
 
     Raises:
-        LockError: two share an id, a frozen one differs, or the plan differs from what was frozen.
+        LockError: two share an id, a frozen one differs, or plan or recipes differ from what was frozen.
     """
     _refuse_twins(marks, claims)
     if lock is None:
@@ -108,7 +108,7 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
     refused = [
         *(difference for mark in marks for difference in compare(lock, mark=mark) if lock.mark(mark.id)),
         *(difference for claim in claims for difference in compare(lock, claim=claim) if lock.claim(claim.id)),
-        *compare(lock, plan_digest=bindings.plan),
+        *compare(lock, plan_digest=bindings.plan, recipe_digests=bindings.recipes),
     ]
     if refused:
         raise LockError("a frozen lock is not changed by freezing again. " + "; ".join(str(one) for one in refused))
@@ -140,7 +140,8 @@ def amend(  # noqa: PLR0913 - one argument a source of the lock's content
 
     Args:
         lock: the present lock.
-        id_: of a mark or claim, or `plan`, `code`, `evaluator`, `data`.
+        id_: of a mark or claim, or `plan`, `code`, `evaluator`, `data`, `recipes`. `plan` takes the recipes along: a
+            plan names its workloads, and another workload has another recipe.
         why: the reason, in words.
         now: UTC, ISO 8601.
         marks: as collected now; a frozen mark that is gone from them is dropped.
@@ -169,10 +170,11 @@ def compare(  # noqa: PLR0913 - one keyword for each thing that can be compared
     plan_digest: str | None = None,
     code_digest: str | None = None,
     evaluator_digest: str | None = None,
+    recipe_digests: Mapping[str, str] = {},
 ) -> list[Difference]:
     """List what differs from the lock; what is not given is not compared.
 
-    A mark or claim that is not frozen differs as a whole.
+    A mark or claim that is not frozen differs as a whole. A recipe that the lock does not bind is not compared.
     """
     found: list[Difference] = []
     if mark is not None:
@@ -191,6 +193,17 @@ def compare(  # noqa: PLR0913 - one keyword for each thing that can be compared
                     found=_short(digest),
                     expected=_short(expected),
                     where=f"restore it, or amend: --passmark-amend={name} --passmark-why='…'",
+                )
+            )
+    for workload, digest in sorted(recipe_digests.items()):
+        bound = lock.bindings.recipes.get(workload, digest)
+        if digest != bound:
+            found.append(
+                Difference(
+                    field=f"recipes.{workload}",
+                    found=_short(digest),
+                    expected=_short(bound),
+                    where=f"restore the recipe {workload}.toml, or amend: --passmark-amend=recipes --passmark-why='…'",
                 )
             )
     return found
@@ -221,8 +234,8 @@ def _amended(  # noqa: PLR0913, PLR0917 - one value a source of the new content
     bindings: Bindings,
 ) -> tuple[Lock, str]:
     if id_ == "plan":
-        was = {"plan": lock.bindings.plan, "planned": lock.planned}
-        renewed = msgspec.structs.replace(lock.bindings, plan=bindings.plan)
+        was = {"plan": lock.bindings.plan, "planned": lock.planned, "recipes": lock.bindings.recipes}
+        renewed = msgspec.structs.replace(lock.bindings, plan=bindings.plan, recipes=bindings.recipes)
         return msgspec.structs.replace(lock, bindings=renewed, planned=planned_of(plan)), _json(was)
     if id_ in BINDINGS:
         before = getattr(lock.bindings, id_)

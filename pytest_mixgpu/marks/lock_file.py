@@ -39,6 +39,8 @@ class Bindings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     evaluator: str
     data: dict[str, str] = {}
     """Of the data manifest, by workload; a workload that is not named was not opened when the lock was written."""
+    recipes: dict[str, str] = {}
+    """Of the recipe (model, data, input, augmentation, optimizer) as plain data, by workload."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,7 +56,7 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     event: Literal["freeze", "amend"]
     ids: tuple[str, ...]
-    """The marks and claims concerned, or `plan`, `code`, `evaluator`, `data`."""
+    """The marks and claims concerned, or `plan`, `code`, `evaluator`, `data`, `recipes`."""
     at: str
     """UTC, ISO 8601, as the host's clock said."""
     why: str

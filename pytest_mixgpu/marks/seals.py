@@ -1,7 +1,7 @@
 """Does everything match its seal: from evidence to what was tampered with, and to the notes that a lock gives. Pure."""
 
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.lock import compare
+from pytest_mixgpu.marks.lock import BINDINGS, compare
 from pytest_mixgpu.marks.model import Claim, Note, PassMark
 
 
@@ -10,7 +10,8 @@ def tampering(evidence: Evidence, one: PassMark | Claim) -> tuple[str, ...]:
     found = [*evidence.lock_faults, *(f"the ledger is broken: {fault}" for fault in evidence.ledger.faults)]
     lock = evidence.lock
     if lock is not None:
-        found += [str(difference) for difference in compare(lock, plan_digest=evidence.plan_digest)]
+        now = compare(lock, plan_digest=evidence.plan_digest, recipe_digests=evidence.recipe_digests)
+        found += [str(difference) for difference in now]
         if isinstance(one, PassMark) and lock.mark(one.id) is not None:
             found += [str(difference) for difference in compare(lock, mark=one)]
         if isinstance(one, Claim) and lock.claim(one.id) is not None:
@@ -41,7 +42,7 @@ def lock_notes(evidence: Evidence, one: PassMark | Claim) -> tuple[Note, ...]:
     if lock is None:
         return ()
     notes: list[Note] = []
-    if lock.amendments(one.id, "plan", "code", "evaluator", "data"):
+    if lock.amendments(one.id, *BINDINGS):
         notes.append("amended")
     if isinstance(one, PassMark):
         made_with = {(run.header.digests.code, run.header.digests.evaluator) for run in evidence.completed}
@@ -60,5 +61,5 @@ def amendments_of(evidence: Evidence, one: PassMark | Claim) -> tuple[str, ...]:
         return ()
     return tuple(
         f"{entry.at}: {', '.join(entry.ids)} amended: {entry.why} (was {entry.was})"
-        for entry in evidence.lock.amendments(one.id, "plan", "code", "evaluator", "data")
+        for entry in evidence.lock.amendments(one.id, *BINDINGS)
     )

@@ -189,6 +189,50 @@ def test_plan_code_and_data_can_be_amended_by_name() -> None:
     assert () == broken_seals(lock)
 
 
+RECIPES = {"digits-vit": "d0" * 32, "pets-vit-b16": "e0" * 32}
+
+
+def lock_with_recipes() -> Lock:
+    bindings = replace(BINDINGS, recipes=RECIPES)
+    return freeze(None, [MARK], [CLAIM], suite="s", plan=None, bindings=bindings, now="2026-11-29T10:00:00+00:00")
+
+
+def test_a_changed_recipe_is_named_with_both_digests_and_where_to_change_it() -> None:
+    """Optimizer, augmentation and input stand in the recipe; one that the lock does not bind is not compared."""
+    now = RECIPES | {"digits-vit": "ab" * 32, "unknown": "00" * 32}
+    (difference,) = compare(lock_with_recipes(), recipe_digests=now)
+
+    assert ("recipes.digits-vit", "abababababab…", "d0d0d0d0d0d0…") == (
+        difference.field, difference.found, difference.expected,
+    )  # fmt: skip
+    assert "digits-vit.toml" in difference.where
+    assert "--passmark-amend=recipes" in difference.where
+    assert [] == compare(small_lock(), recipe_digests=now)
+
+
+def test_freezing_again_with_a_changed_recipe_is_refused() -> None:
+    """As with a changed plan."""
+    bindings = replace(BINDINGS, recipes=RECIPES | {"digits-vit": "ab" * 32})
+
+    with pytest.raises(LockError, match="found abababababab…, the lock holds d0d0d0d0d0d0…"):
+        freeze(lock_with_recipes(), [MARK], [CLAIM], suite="s", plan=None, bindings=bindings, now=LATER)
+
+
+@pytest.mark.parametrize("id_", ["recipes", "plan"])
+def test_recipes_are_amended_by_name_and_with_the_plan(id_: str) -> None:
+    """The chain holds what they were; the lock survives its file."""
+    new = {"digits-vit": "ab" * 32}
+    bindings = replace(BINDINGS, recipes=new)
+    lock = amend(
+        lock_with_recipes(), id_, "another rate", LATER, marks=[MARK], claims=[CLAIM], plan=None, bindings=bindings
+    )
+
+    assert new == lock.bindings.recipes
+    assert RECIPES["pets-vit-b16"] in lock.chain[-1].was
+    assert lock == parse_lock(lock_text(lock), where="lock")
+    assert () == broken_seals(lock)
+
+
 def test_a_deleted_mark_is_dropped_by_an_amendment_only() -> None:
     """The lock misses what is gone from the tests; dropping it leaves its last state in the chain."""
     lock = small_lock()

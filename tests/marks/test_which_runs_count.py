@@ -114,6 +114,7 @@ def test_roles_of_an_experiment_may_come_from_several_sessions() -> None:
         pytest.param("seed", lambda run: with_header(run, seed=1), id="seed"),
         pytest.param("settings.batch_size", lambda run: with_settings(run, batch_size=64), id="batch-size"),
         pytest.param("settings.round_steps", lambda run: with_settings(run, round_steps=640), id="round-steps"),
+        pytest.param("recipe", lambda run: with_settings(run, recipe={"name": "pets-vit-b16"}), id="recipe"),
         pytest.param("settings.workload", lambda run: with_settings(run, workload="digits-vit"), id="workload"),
         pytest.param("settings.number_format", lambda run: with_settings(run, number_format="tf32"), id="format"),
         pytest.param("settings.num_threads", lambda run: with_settings(run, num_threads=2), id="threads"),
@@ -277,3 +278,12 @@ def test_a_rehearsal_that_departs_from_its_plan_says_so() -> None:
 
     assert ("PASS", ("rehearsal", "exploratory")) == (verdict.word, verdict.qualifiers)
     assert any("departs from the plan: settings.batch_size is 16, the plan says 32" in text for text in verdict.details)
+
+
+def test_a_rehearsal_of_another_recipe_than_was_frozen_departs_from_its_lock() -> None:
+    """Optimizer, augmentation and input are frozen with the recipe: who changes them rehearses something else."""
+    evidence = make_evidence(doctor=lambda run: with_settings(run, recipe={"name": "digits-vit", "model": "larger"}))
+    verdict = judge_mark(e1_marks().mark("e1-speedup"), evidence)
+
+    assert ("PASS", ("rehearsal", "exploratory")) == (verdict.word, verdict.qualifiers)
+    assert any("recipe is" in text and "the lock says" in text for text in evidence.departures)

@@ -7,6 +7,7 @@ from tests.judging import make_evidence, with_prices, with_runs
 from tests.negative.doctoring import (
     LOST,
     Case,
+    at_another_rate,
     busy_cores,
     doctored,
     fewer_samples,
@@ -169,6 +170,20 @@ MARK_CASES = (
         lambda: make_evidence(plan_now=replace(e1_plan(), question="Is it fast?")),
         "TAMPERED",
         "plan: found",
+    ),
+    Case(
+        "e1-speedup",
+        "recipe-changed-afterwards",
+        lambda: make_evidence(recipes_now={"digits-vit": "ab" * 32}),
+        "TAMPERED",
+        "recipes.digits-vit: found abababababab…",
+    ),
+    Case(
+        "e1-speedup",
+        "another-recipe-than-was-frozen",
+        lambda: make_evidence(rehearsal=False, doctor=only(at_another_rate, name="fleet")),
+        "UNJUDGED",
+        "lacks a completed run of fleet",
     ),
     Case("e1-speedup", "record-changed", lambda: _broken_seal("fleet"), "TAMPERED", "was changed after it was closed"),
     Case(

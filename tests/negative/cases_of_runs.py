@@ -8,6 +8,7 @@ from tests.negative.doctoring import (
     LOST,
     Case,
     all_measured,
+    at_another_rate,
     doctored,
     fewer_samples,
     freeze_some,
@@ -74,6 +75,13 @@ RUN_CASES = (
         doctored(lambda run: with_settings(run, recipe={}), name="fleet"),
         "FAIL",
         "does not record its recipe",
+    ),
+    Case(
+        "settings-recorded",
+        "fleet-of-another-recipe",
+        lambda: make_evidence(rehearsal=False, doctor=only(at_another_rate, name="fleet")),
+        "FAIL",
+        "does not count: recipe is",
     ),
     Case(
         "settings-recorded",

@@ -68,6 +68,12 @@ def on_another_workload(run: MadeRun) -> MadeRun:
     return with_settings(run, workload="letters", recipe=recipe)
 
 
+def at_another_rate(run: MadeRun) -> MadeRun:
+    """Train with another optimizer than the recipe that was frozen."""
+    optimizer = {"name": "adamw", "learning_rate": 0.002}
+    return with_settings(run, recipe={**run.header.settings.recipe, "optimizer": optimizer})
+
+
 def start_without(field: str, value: object) -> Doctor:
     return lambda run: with_start(run, **{field: value})
 
