@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 import msgspec
 import pytest
 
+from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.claims import judge_claim
@@ -116,7 +117,10 @@ class PassmarkJudge(_Judge[PassMark]):
         stands_in = self._session.stands_in(self._item, mark)
         if isinstance(what, Samples):
             return judge_samples(mark, what, lock=lock, stands_in=stands_in)
-        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=_kinds(devices))
+        kinds = _kinds(devices)
+        # A number is of the devices that the test names, whatever this session's are; one that names none is of none.
+        stands_in = stands_in and bool(kinds) and CPU_KINDS.keys() >= set(kinds)
+        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=kinds)
 
 
 class ClaimJudge(_Judge[Claim]):
