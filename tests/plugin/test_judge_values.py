@@ -1,46 +1,58 @@
 """`passmark.judge` of a number or of samples: what is not known of them is said."""
 
+from typing import NamedTuple
+
 import pytest
 
+from pytest_mixgpu.marks.model import Verdict
 from tests.plugin.bench import Bench
 from tests.plugin.suite_texts import SAMPLES, VALUE
 
+NUMBERS = {
+    "just-under": ("", "1.999", "PASS", "passed"),
+    "equal": ("", "2.0", "PASS", "passed"),
+    "just-over": ("", "2.001", "FAIL", "failed"),
+    "no-number": ("", "float('nan')", "UNJUDGED", "failed"),
+    "infinite": ("", "float('inf')", "UNJUDGED", "failed"),
+    "own-pool": ("a40:1", "1.5, devices='a40:1'", "PASS", "passed"),
+    "other-pool": ("a40:1", "1.5, devices='rtx4090:1'", "VOID", "failed"),
+    "more-devices": ("a40:1", "1.5, devices='a40:2'", "VOID", "failed"),
+    "pool-unsaid": ("a40:1", "1.5", "UNJUDGED", "failed"),
+    "stand-in": ("a40:1", "1.5, devices='cpu:1'", "PASS", "rehearsed"),
+}
+"""By id: the mark's pool, what the test judges, the word, and what pytest counts it as."""
 
-@pytest.mark.parametrize(
-    ("value", "word"),
-    [
-        pytest.param("1.999", "PASS", id="just under"),
-        pytest.param("2.0", "PASS", id="equal"),
-        pytest.param("2.001", "FAIL", id="just over"),
-        pytest.param("float('nan')", "UNJUDGED", id="no number"),
-        pytest.param("float('inf')", "UNJUDGED", id="infinite"),
-    ],
-)
-def test_number(bench: Bench, value: str, word: str) -> None:
-    """A bare number is judged in the mark's unit and noted as stated by the test."""
-    bench.write("test_latency.py", VALUE.replace("1.5", value))
+
+class Judged(NamedTuple):
+    """What one session said of all these numbers."""
+
+    lines: list[str]
+    verdicts: dict[str, Verdict]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """One test a number, frozen, in one session on a core."""
+    bench = Bench.new(tmp_path_factory.mktemp("numbers") / "numbers")
+    for id_, (pool, number, _, _) in NUMBERS.items():
+        name = id_.replace("-", "_")
+        text = VALUE.replace('"latency",', f'"{id_}",').replace("test_latency", f"test_{name}").replace("1.5", number)
+        bench.write(f"test_{name}.py", text.replace('unit="s"', f'unit="s", pool="{pool}"') if pool else text)
     bench.freeze()
+    result = bench.pytest("--gpus=cpu:1", "-v")
+    return Judged(result.outlines, bench.verdicts("numbers"))
 
-    result = bench.pytest()
 
-    verdict = bench.verdicts(bench.folder.name)["latency"]
+@pytest.mark.parametrize("id_", NUMBERS)
+def test_number(judged: Judged, id_: str) -> None:
+    """A number is judged in the mark's unit, for the devices that the test names; it is noted as stated."""
+    _, number, word, status = NUMBERS[id_]
+    verdict = judged.verdicts[id_]
+
     assert word == verdict.word
     assert {"value-stated", "self-reported", "preliminary"} <= set(verdict.notes)
-    assert {"passed" if word == "PASS" else "failed": 1} == result.parseoutcomes()
-
-
-@pytest.mark.parametrize(
-    ("devices", "word"), [('"a40:1"', "PASS"), ('"cpu:1"', "VOID"), ('""', "UNJUDGED")], ids=["own", "other", "unsaid"]
-)
-def test_number_of_a_pool(bench: Bench, devices: str, word: str) -> None:
-    """A mark for a pool takes numbers of that pool, as the test states it; of another one they are void."""
-    text = VALUE.replace('unit="s"', 'unit="s", pool="a40:1"').replace("1.5", f"1.5, devices={devices}")
-    bench.write("test_latency.py", text)
-
-    bench.pytest()
-
-    verdict = bench.verdicts(bench.folder.name)["latency"]
-    assert "rehearsal" in verdict.qualifiers or word == verdict.word
+    assert ("devices" in number) == ("devices-stated" in verdict.notes)
+    assert any(f"::test_{id_.replace('-', '_')} {status.upper()}" in line for line in judged.lines)
 
 
 def test_unfrozen_number_is_exploratory(bench: Bench) -> None:

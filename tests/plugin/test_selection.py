@@ -8,7 +8,7 @@ from tests.samples import only, with_score
 RECORDS = "--mixgpu-records=reports"
 
 
-@pytest.mark.parametrize("word", ["-q", "-v", "-s", "-vv", "--tb=no", "-rA"])
+@pytest.mark.parametrize("word", ["-q", "-s", "-rA"])
 def test_output_flags_keep_the_verdicts(e1: Bench, word: str) -> None:
     """However much is printed, the closing line counts the same."""
     result = e1.pytest(RECORDS, word, "-k", "fast_enough or wait")

@@ -13,7 +13,8 @@ from pathlib import Path
 
 def test_sum(stopwatch):
     samples = stopwatch(lambda: sum(range(100)), num_samples=5, num_warmups=2)
-    Path(__file__).with_name("samples.json").write_text(json.dumps([samples.values_s, samples.warmups_s, samples.kinds]))
+    got = [samples.values_s, samples.warmups_s, samples.kinds]
+    Path(__file__).with_name("samples.json").write_text(json.dumps(got))
 """
 
 

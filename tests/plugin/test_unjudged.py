@@ -4,60 +4,80 @@ from typing import NamedTuple
 
 import pytest
 
+from pytest_mixgpu.marks.model import Verdict
 from tests.plugin.bench import Bench
 
 MARK = '@pytest.mark.passmark("latency", metric="latency", at_most=2.0, unit="s")\n'
 
 
 class Silence(NamedTuple):
-    """A test that never judges, how pytest counts it, and what is said of its mark."""
+    """A test that never judges, the word that pytest has for it, and what is said of its mark."""
 
     body: str
-    outcome: dict[str, int]
+    status: str
     said: str
 
 
+GONE = "@pytest.fixture\ndef gone(): raise ValueError('gone')\n\n\n"
+CLAIM = "@pytest.mark.claim('latency', checks=['devices-named'])\n"
 CASES = {
-    "never judges": Silence(MARK + "def test_it(): pass", {"failed": 1}, "without passmark.judge"),
-    "returns early": Silence(MARK + "def test_it(passmark): return", {"failed": 1}, "without passmark.judge"),
-    "raises": Silence(MARK + "def test_it(passmark): raise ValueError('broken')", {"failed": 1}, "failed before"),
-    "skips": Silence(MARK + "def test_it(passmark): pytest.skip('no')", {"skipped": 1}, "skipped before"),
-    "is skipped": Silence(
-        "@pytest.mark.skip\n" + MARK + "def test_it(passmark): pass", {"skipped": 1}, "skipped before"
+    "never_judges": Silence(MARK + "def test_it(): pass", "FAILED", "without passmark.judge"),
+    "returns_early": Silence(MARK + "def test_it(passmark): return", "FAILED", "without passmark.judge"),
+    "raises": Silence(MARK + "def test_it(passmark): raise ValueError('broken')", "FAILED", "failed before"),
+    "skips": Silence(MARK + "def test_it(passmark): pytest.skip('no')", "SKIPPED", "skipped before"),
+    "is_skipped": Silence("@pytest.mark.skip\n" + MARK + "def test_it(passmark): pass", "SKIPPED", "skipped before"),
+    "xfails": Silence("@pytest.mark.xfail\n" + MARK + "def test_it(): raise ValueError('broken')", "XFAIL", "xfail"),
+    "set_up_fails": Silence(GONE + MARK + "def test_it(gone, passmark): pass", "ERROR", "failed before"),
+    "judges_another": Silence(
+        MARK + "def test_it(passmark): passmark.judge(1.0, id='other')", "FAILED", "failed before"
     ),
-    "xfails": Silence(
-        "@pytest.mark.xfail\n" + MARK + "def test_it(passmark): raise ValueError('broken')", {"xfailed": 1}, "xfail"
-    ),
-    "set-up fails": Silence(
-        "@pytest.fixture\ndef gone(): raise ValueError('gone')\n" + MARK + "def test_it(gone, passmark): pass",
-        {"errors": 1},
-        "failed before",
-    ),
-    "judges another": Silence(
-        MARK + "def test_it(passmark): passmark.judge(1.0, id='throughput')", {"failed": 1}, "throughput"
-    ),
-    "has no mark": Silence("def test_it(passmark): passmark.judge(1.0)", {"failed": 1}, "found none"),
-    "claims what has no runs": Silence(
-        "@pytest.mark.claim('named', checks=['devices-named'])\ndef test_it(): pass",
-        {"failed": 1},
-        "without claim.judge",
-    ),
+    "claims_nothing": Silence(CLAIM + "def test_it(claim): pass", "FAILED", "without claim.judge"),
+    "claims_a_number": Silence(CLAIM + "def test_it(passmark): passmark.judge(1.0)", "FAILED", "failed before"),
 }
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_mark_is_unjudged(bench: Bench, case: Silence) -> None:
-    """Whatever the test's own outcome is, the closing lines say that nothing was judged."""
-    bench.write("test_it.py", f"import pytest\n\n\n{case.body}\n")
+class Silent(NamedTuple):
+    """What one session said of all these tests."""
+
+    result: pytest.RunResult
+    verdicts: dict[str, Verdict]
+
+
+@pytest.fixture(scope="module")
+def silent(tmp_path_factory: pytest.TempPathFactory) -> Silent:
+    """One file a case, all in one session."""
+    bench = Bench.new(tmp_path_factory.mktemp("silent") / "silent")
+    for name, case in CASES.items():
+        text = case.body.replace("latency", name, 1).replace("test_it", f"test_{name}")
+        bench.write(f"test_{name}.py", f"import pytest\n\n\n{text}\n")
+    result = bench.pytest("-v")
+    return Silent(result, bench.verdicts("silent"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mark_is_unjudged(silent: Silent, name: str) -> None:
+    """Whatever the test's own outcome is, its mark is listed as unjudged, with the reason."""
+    verdict = silent.verdicts[name]
+
+    assert "UNJUDGED" == verdict.word
+    assert CASES[name].said in verdict.reason
+    silent.result.stdout.fnmatch_lines([f"test_{name}.py::test_{name} {CASES[name].status}*"])
+    silent.result.stdout.fnmatch_lines([f"UNJUDGED* {name}*"])
+
+
+def test_silence_is_never_green(silent: Silent) -> None:
+    """None of these tests passes."""
+    assert not {"passed", "rehearsed", "exploratory", "xpassed"} & set(silent.result.parseoutcomes())
+
+
+def test_judge_without_a_mark(bench: Bench) -> None:
+    """A test that judges without a mark fails with the marker's name."""
+    bench.write("test_it.py", "def test_it(passmark): passmark.judge(1.0)\n")
 
     result = bench.pytest()
 
-    said = result.stdout.str()
-    assert case.outcome == result.parseoutcomes(), said
-    assert case.said in said
-    assert "passed" not in said
-    if "no mark" not in case.said and "found none" not in case.said:
-        assert "UNJUDGED" in said
+    assert {"failed": 1} == result.parseoutcomes()
+    result.stdout.fnmatch_lines(["*needs exactly one @pytest.mark.passmark of this test, found none*"])
 
 
 def test_xfail_of_a_mark_that_is_missed(bench: Bench) -> None:
@@ -89,7 +109,7 @@ def test_one_of_two_marks(bench: Bench) -> None:
 @pytest.mark.parametrize("workers", [("-n", "2"), ("-p", "no:xdist")], ids=" ".join)
 def test_failing_set_up_is_reported_once(bench: Bench, workers: tuple[str, ...]) -> None:
     """Under xdist as without it, the mark of a test that never began is listed once."""
-    bench.write("test_it.py", f"import pytest\n\n\n{CASES['set-up fails'].body}\n")
+    bench.write("test_it.py", f"import pytest\n\n\n{CASES['set_up_fails'].body}\n")
 
     result = bench.pytest(*workers)
 
