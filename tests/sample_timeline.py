@@ -1,7 +1,7 @@
 """Lets the time of one made-up run pass, from its lease to its release; for `tests/samples.py`."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -91,7 +91,8 @@ class Timeline:
         if settings.to_finish:
             self._evaluate("test")
         self._pass("teardown", 0.11)
-        moved = sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in self.rounds)
+        # Nobody counts what the usual tool moves.
+        moved = None if settings.exchange == "ddp" else counted_bytes(self.rounds)
         outcome = Outcome(
             status="completed",
             finished_at=self._moment(),
@@ -188,6 +189,11 @@ class Timeline:
 
     def _moment(self) -> str:
         return (self.at + timedelta(seconds=self.now_s)).isoformat(timespec="milliseconds")
+
+
+def counted_bytes(rounds: Sequence[RoundLine]) -> int:
+    """Return what crossed links in these rounds."""
+    return sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in rounds)
 
 
 def made_bits(num_correct: int, num_total: int, *, key: str) -> str:

@@ -19,7 +19,7 @@ from pytest_mixgpu.records.plan import Plan, Rehearsal, RolePlan
 from pytest_mixgpu.records.plan_file import load_plan, plan_digest, settings_for
 from pytest_mixgpu.records.store import RunStore
 from tests.sample_parts import COORDINATOR_HOST, hex_of, make_host, make_pool
-from tests.sample_timeline import MadeRun, Timeline, made_bits
+from tests.sample_timeline import MadeRun, Timeline, counted_bytes, made_bits
 
 __all__ = [
     "E1_PLAN",
@@ -354,7 +354,7 @@ def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 
     )
     failed = _cut(run, after_rounds)._replace(faults=(fault,))
     spans = _spans_of(failed)
-    moved = sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in failed.rounds)
+    moved = None if run.header.settings.exchange == "ddp" else counted_bytes(failed.rounds)
     leased_s = sum(span.duration_s for span in spans)
     return with_outcome(failed, status="failed", reason=message, spans=spans, leased_s=leased_s, moved_bytes=moved)
 

@@ -12,6 +12,8 @@ from pytest_mixgpu.timing.phases import phase_totals
 
 HOUR_S = 3600.0
 GIGABYTE = 1e9
+_OWN = frozenset({"fleet", "mixed"})
+"""Roles under test; all others are there to be compared with."""
 ITEMS = (
     "setup",
     "training",
@@ -91,11 +93,9 @@ def cost_of(evidence: Evidence) -> Cost:
     results = [
         run
         for run in evidence.completed
-        if run.header.role in {"fleet", "mixed"}
-        and evidence.workload is not None
-        and reached_target(run, evidence.workload.target)
+        if run.header.role in _OWN and evidence.workload is not None and reached_target(run, evidence.workload.target)
     ]
-    own = [run for run in evidence.attempts if run.header.role in {"fleet", "mixed"}]
+    own = [run for run in evidence.attempts if run.header.role in _OWN]
     kinds = {device.kind for run in evidence.attempts for device in run.devices}
     priced = {} if prices is None else prices.device_hour
     return Cost(
@@ -103,35 +103,38 @@ def cost_of(evidence: Evidence) -> Cost:
         priced_at="" if prices is None else prices.date,
         source="" if prices is None else prices.source,
         num_results=len(results),
-        whole=_bill(evidence, evidence.attempts, counted),
-        bare=_bill(evidence, own, counted),
+        whole=_bill(evidence, evidence.attempts, counted, num_lost=len(evidence.lost)),
+        bare=_bill(evidence, own, counted, num_lost=sum(lost.role in _OWN for lost in evidence.lost)),
         unpriced_kinds=tuple(sorted(kinds - set(priced))),
     )
 
 
-def _bill(evidence: Evidence, runs: Sequence[RunRecord], counted: set[str]) -> Bill:
+def _bill(evidence: Evidence, runs: Sequence[RunRecord], counted: set[str], *, num_lost: int) -> Bill:
+    """Add up runs; attempts whose records cannot be read cost something that is not known."""
     prices = evidence.prices
+    lost: list[float | None] = [None] * num_lost
     done = [run for run in runs if run.id in counted]
     vain = [run for run in runs if run.id not in counted]
     parts = {"setup": ("lease", "setup"), "evaluation": ("evaluation",), "teardown": ("teardown",)}
     items = [_devices(evidence, name, [(run, _span_s(run, *spans)) for run in done]) for name, spans in parts.items()]
     items.insert(1, _devices(evidence, "training", [(run, _training_s(run)) for run in done]))
     items.insert(2, _devices(evidence, "idle", [(run, _idle_s(run)) for run in done]))
-    items.append(_devices(evidence, "failures and reruns", [(run, _leased_s(run)) for run in vain]))
-    moved = math.fsum(run.outcome.moved_bytes for run in runs if run.outcome is not None) / GIGABYTE
+    failures = _devices(evidence, "failures and reruns", [(run, _leased_s(run)) for run in vain])
+    items.append(msgspec.structs.replace(failures, quantity=None, amount=None) if lost else failures)
+    moved = _sum([*(None if run.outcome is None else run.outcome.moved_bytes for run in runs), *lost], per=GIGABYTE)
     items.append(_priced("data moved", moved, "GB", None if prices is None else prices.moved_gigabyte))
-    with_coordinator = [run for run in runs if run.header.coordinator]
-    hours = _hours([_leased_s(run) for run in with_coordinator])
+    hours = _hours([*(_leased_s(run) for run in runs if run.header.coordinator), *lost])
     items.append(_priced("coordinator", hours, "host-hours", None if prices is None else prices.coordinator_hour))
-    items.append(
-        _priced("other hosts", _other_host_hours(runs), "host-hours", None if prices is None else prices.host_hour)
-    )
+    hours = _hours([*_other_hosts_s(runs), *lost])
+    items.append(_priced("other hosts", hours, "host-hours", None if prices is None else prices.host_hour))
     items.append(_priced("storage", None, "GB-months", None if prices is None else prices.storage_gigabyte_month))
-    minutes = [None if run.outcome is None else run.outcome.people_minutes for run in runs]
-    people = None if not minutes or None in minutes else math.fsum(m for m in minutes if m is not None) / 60
-    items.append(_priced("people", people, "person-hours", None if prices is None else prices.person_hour))
+    people = _sum([*(None if run.outcome is None else run.outcome.people_minutes for run in runs), *lost], per=60)
+    # Nobody says of no run at all that people did nothing for it.
+    items.append(
+        _priced("people", people if runs else None, "person-hours", None if prices is None else prices.person_hour)
+    )
     leased = [None if (seconds := _leased_s(run)) is None else seconds * len(run.devices) for run in runs]
-    return Bill(items=tuple(items), device_hours=_hours(leased))
+    return Bill(items=tuple(items), device_hours=_hours([*leased, *lost]))
 
 
 def _devices(evidence: Evidence, name: str, spent: Sequence[tuple[RunRecord, float | None]]) -> CostItem:
@@ -143,13 +146,7 @@ def _devices(evidence: Evidence, name: str, spent: Sequence[tuple[RunRecord, flo
         for run, each in spent
         for device in run.devices
     ]
-    known = [amount for amount in amounts if amount is not None]
-    return CostItem(
-        name=name,
-        quantity=_hours(seconds),
-        unit="device-hours",
-        amount=math.fsum(known) if len(known) == len(amounts) else None,
-    )
+    return CostItem(name=name, quantity=_hours(seconds), unit="device-hours", amount=_sum(amounts))
 
 
 def _priced(name: str, quantity: float | None, unit: str, price: float | None) -> CostItem:
@@ -184,19 +181,23 @@ def _leased_s(run: RunRecord) -> float | None:
     return None if run.outcome is None else run.outcome.leased_s
 
 
-def _other_host_hours(runs: Sequence[RunRecord]) -> float | None:
-    """Hours of hosts on which neither a participant nor the coordinator ran; None where it is not known."""
-    hours: list[float | None] = []
+def _other_hosts_s(runs: Sequence[RunRecord]) -> list[float | None]:
+    """Seconds of each host on which neither a participant nor the coordinator ran; None where it is not known."""
+    seconds: list[float | None] = []
     for run in runs:
         places = {device.host for device in run.devices} | {run.header.coordinator}
-        others = {run.header.host.host} - places
-        hours += [_leased_s(run)] * len(others)
-    return _hours(hours)
+        seconds += [_leased_s(run)] * len({run.header.host.host} - places)
+    return seconds
 
 
 def _hours(seconds: Sequence[float | None]) -> float | None:
-    known = [each for each in seconds if each is not None]
-    return math.fsum(known) / HOUR_S if len(known) == len(seconds) else None
+    return _sum(seconds, per=HOUR_S)
+
+
+def _sum(values: Sequence[float | None], *, per: float = 1.0) -> float | None:
+    """Add up what is known; with anything unknown the sum is unknown."""
+    known = [each for each in values if each is not None]
+    return math.fsum(known) / per if len(known) == len(values) else None
 
 
 def _per(amount: float | None, count: int) -> float | None:

@@ -34,6 +34,10 @@ def cost_per_result(evidence: Evidence) -> Measurement:
     lacking = []
     if cost.num_results == 0:
         lacking.append(evidence.undescribed or "no run met the target: there is no result to divide by")
+    lacking += [
+        f"run {lost.run_id} ({lost.name}) is registered and its record cannot be read: what it cost is not known"
+        for lost in evidence.lost
+    ]
     if cost.whole.amount is None:
         lacking.append(f"the price of {', '.join(cost.unpriced_kinds) or 'a device'} or a lease is not stated")
     return Measurement(

@@ -250,8 +250,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     spans: tuple[Span, ...] = ()
     leased_s: float
     """From lease to release of the devices."""
-    moved_bytes: int = 0
-    """Payload that crossed links in either direction."""
+    moved_bytes: int | None = None
+    """Payload that crossed links in either direction; None is not known: nobody counted it."""
     people_minutes: float | None = None
     """Work of people during the run; None is not stated."""
     files: dict[str, str] = {}

@@ -95,7 +95,7 @@ def _row(record: RunRecord) -> tuple[str, ...]:
         units.format_duration(between_s),
         units.format_duration(outcome.leased_s),
         units.format_number(outcome.leased_s * len(header.pool) / 3600),
-        units.format_bytes(outcome.moved_bytes),
+        units.NOT_STATED if outcome.moved_bytes is None else units.format_bytes(outcome.moved_bytes),
         people,
     )
 

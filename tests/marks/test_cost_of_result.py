@@ -6,9 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.cost import ITEMS, Bill, cost_of
+from pytest_mixgpu.marks.evidence import LostRun
+from pytest_mixgpu.marks.judge import judge_mark
+from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.plan import Plan
 from tests.judging import make_evidence, with_prices
-from tests.samples import as_aborted, as_failed, e1_plan, only, with_outcome, with_score
+from tests.samples import Doctor, as_aborted, as_failed, e1_plan, only, with_outcome, with_score
 
 
 def amount(bill: Bill, name: str) -> float | None:
@@ -68,8 +71,9 @@ def priced(**prices: float) -> Plan:
 def test_moved_data_and_coordinators_are_priced_apart() -> None:
     """By the gigabyte, and by the hour of the coordinator's host in runs that had one."""
     evidence = make_evidence(plan=priced(moved_gigabyte=0.1, coordinator_hour=2.0))
-    bill = cost_of(evidence).whole
-    moved = math.fsum(run.outcome.moved_bytes for run in evidence.runs if run.outcome) / 1e9
+    bill = cost_of(evidence).bare
+    own = [run.outcome for run in evidence.runs if run.header.role in {"fleet", "mixed"}]
+    moved = math.fsum(outcome.moved_bytes or 0 for outcome in own if outcome) / 1e9
 
     assert 0.1 * moved == pytest.approx(amount(bill, "data moved"))
     assert 2.0 * (quantity(bill, "coordinator") or 0) == pytest.approx(amount(bill, "coordinator"))
@@ -123,3 +127,44 @@ def test_waiting_devices_are_idle() -> None:
     bill = cost_of(solo).whole
 
     assert quantity(bill, "idle") == pytest.approx(quantity(bill, "training"), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "doctor",
+    [
+        pytest.param(lambda run: run, id="usual-tool-is-not-counted"),
+        pytest.param(only(lambda run: as_aborted(run, after_rounds=3), name="control-a"), id="run-never-closed"),
+    ],
+)
+def test_moved_data_that_somebody_did_not_count_is_not_stated(doctor: Doctor) -> None:
+    """What the usual tool or a crashed run moved is unknown; with it, the sum is. Runs under test were counted."""
+    cost = cost_of(make_evidence(plan=priced(moved_gigabyte=0.1), doctor=doctor))
+
+    assert (None, None) == (quantity(cost.whole, "data moved"), amount(cost.whole, "data moved"))
+    assert 0 < (quantity(cost.bare, "data moved") or 0)
+
+
+@pytest.mark.parametrize(("role", "own_is_known"), [("control", True), ("mixed", False)])
+def test_a_run_whose_record_is_gone_costs_what_nobody_knows(role: str, own_is_known: bool) -> None:  # noqa: FBT001
+    """Its lease, its bytes and its people are in no sum as 0; of another role, it does not touch the bare bill."""
+    lost = LostRun(
+        run_id="gone", role=role, name=role, repeat=0, session="session-1", rehearsal=True, was_closed=False, faults=()
+    )
+    cost = cost_of(make_evidence(lost=(lost,)))
+    items = ("failures and reruns", "data moved", "coordinator", "other hosts", "people")
+
+    assert [None] * len(items) == [quantity(cost.whole, name) for name in items]
+    assert (None, None) == (cost.whole.device_hours, cost.per_result_whole)
+    assert own_is_known is (cost.per_result_bare is not None)
+
+
+def test_cost_beside_a_lost_run_is_unjudged_and_names_it() -> None:
+    """A mark on cost says whose cost is not known."""
+    lost = LostRun(
+        run_id="gone", role="mixed", name="mixed", repeat=0, session="session-1", rehearsal=True, was_closed=False,
+        faults=(),
+    )  # fmt: skip
+    mark = PassMark(id="a", metric="cost_per_result", comparator="at_most", bound=1.0, unit="USD")
+    verdict = judge_mark(mark, make_evidence(lost=(lost,)))
+
+    assert ("UNJUDGED", True) == (verdict.word, "run gone (mixed) is registered" in verdict.reason)

@@ -172,6 +172,20 @@ RUN_CASES = (
         "after the lease, which was held for 1.000 s",
     ),
     Case(
+        "lease-to-release-timed",
+        "a-run-gone",
+        lambda: make_evidence(lost=(LOST,)),
+        "FAIL",
+        "run gone (fleet) is registered and cannot be read: what it cost is not known",
+    ),
+    Case(
+        "cost-per-result",
+        "a-run-gone",
+        lambda: make_evidence(lost=(LOST,)),
+        "FAIL",
+        "cannot be worked out",
+    ),
+    Case(
         "cost-items-listed",
         "negative-price",
         planned(stand_in(lambda it: replace(it, prices=_free(it)))),

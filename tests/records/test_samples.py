@@ -67,13 +67,12 @@ def test_scores_are_true_to_their_bits(experiment: tuple[RunRecord, ...]) -> Non
 
 
 def test_spans_fill_the_lease(experiment: tuple[RunRecord, ...]) -> None:
-    """From lease to release there is no gap."""
+    """From lease to release there is no gap; what moved is counted, but by the usual tool."""
     for record in experiment:
         assert record.outcome is not None
         assert math.isclose(record.outcome.leased_s, sum(span.duration_s for span in record.outcome.spans))
-        assert record.outcome.moved_bytes == sum(
-            sum(line.sent_bytes) + sum(line.received_bytes) for line in record.rounds
-        )
+        counted = sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in record.rounds)
+        assert record.outcome.moved_bytes == (None if record.header.role == "reference" else counted)
 
 
 def test_the_experiment_would_pass(experiment: tuple[RunRecord, ...]) -> None:

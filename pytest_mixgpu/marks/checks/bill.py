@@ -21,6 +21,10 @@ def lease_to_release_timed(evidence: Evidence) -> Finding:
         names = {span.name for span in run.outcome.spans}
         if run.status == "completed" and not set(SPANS) <= names:
             missing.append(f"run {run.id} does not state the time of {', '.join(sorted(set(SPANS) - names))}")
+    missing += [
+        f"run {lost.run_id} ({lost.name}) is registered and cannot be read: what it cost is not known"
+        for lost in evidence.lost
+    ]
     missing += [text for run in evidence.completed for text in time_faults(run)]
     firsts = [
         worker.first_step_s
