@@ -69,10 +69,9 @@ def _look(name: str, evidence: Evidence) -> Finding:
                 missing=(f"no run was completed: {why_unfinished(failed[0])}",), word="VOID", follows_from=failed[0].id
             )
         superseded = f"; {evidence.superseded[0]}" if evidence.superseded else ""
-        return Finding(missing=(f"nothing was measured{superseded}",), word="UNJUDGED", remedy=_remedy(evidence))
+        return Finding(
+            missing=(f"nothing was measured{superseded}",),
+            word="UNJUDGED",
+            remedy=evidence.remedy(*(role.role for role in evidence.roles)),
+        )
     return check.look(evidence)
-
-
-def _remedy(evidence: Evidence) -> str:
-    pools = dict.fromkeys(role.pool for role in evidence.roles)
-    return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""

@@ -148,6 +148,15 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         """Runs that count and failed, were stopped or never closed."""
         return tuple(run for run in self.runs if run.status != "completed")
 
+    def first_failed(self, *roles: Role) -> str:
+        """The id of the first run of these roles that counts and did not complete; empty if there is none."""
+        return next((run.id for run in self.unfinished if run.header.role in roles), "")
+
+    def remedy(self, *roles: Role) -> str:
+        """The pools on which runs of these roles are made, as flags."""
+        pools = dict.fromkeys(entry.pool for entry in self.roles if entry.role in roles)
+        return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""
+
 
 def staged(plan: Plan | None, *, rehearsal: bool) -> Plan | Rehearsal | None:
     """Return the part of a plan that is carried out: the experiment itself, or its rehearsal."""

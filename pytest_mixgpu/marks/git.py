@@ -56,7 +56,7 @@ def witness(lock_path: Path, first_run_at: str | None) -> GitWitness:
         return _problem("unreadable", f"git did not answer: {error}", "see that `git status` works here")
     if found.problem or not first_run_at:
         return found
-    return msgspec.structs.replace(found, first_run_at=first_run_at, before_first_run=_is_before(found, first_run_at))
+    return msgspec.structs.replace(found, first_run_at=first_run_at, before_first_run=is_before(found, first_run_at))
 
 
 def parse_moment(text: str) -> datetime | None:
@@ -66,6 +66,15 @@ def parse_moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None
+
+
+def is_before(found: GitWitness, moment: str) -> bool | None:
+    """Say whether author's and committer's date both lie before a moment; None where one of them is no date."""
+    dates = [parse_moment(text) for text in (found.author_date, found.committer_date, moment)]
+    author, committer, limit = dates
+    if author is None or committer is None or limit is None:
+        return None
+    return max(author, committer) <= limit
 
 
 def _ask(folder: Path, name: str) -> GitWitness:
@@ -121,14 +130,6 @@ def _without_repository(stderr: str) -> GitWitness:
         "there is no git repository here (an archive holds no history)",
         "judge in a clone of the repository, with its whole history",
     )
-
-
-def _is_before(found: GitWitness, first_run_at: str) -> bool | None:
-    moments = [parse_moment(text) for text in (found.author_date, found.committer_date, first_run_at)]
-    author, committer, first_run = moments
-    if author is None or committer is None or first_run is None:
-        return None
-    return max(author, committer) <= first_run
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
-from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.model import Role, RunRecord
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
 
@@ -179,7 +179,13 @@ def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdic
         return replace(verdict, word="VOID", reason=why_unfinished(run), follows_from=run.id)
     reason = found.lacking[0] if found.lacking else "nothing was measured"
     details = tuple(text for text in verdict.details if text != reason)
-    return replace(verdict, word="UNJUDGED", reason=reason, details=details, remedy=_remedy(evidence, verdict.metric))
+    return replace(
+        verdict,
+        word="UNJUDGED",
+        reason=reason,
+        details=details,
+        remedy=evidence.remedy(*_ROLES.get(verdict.metric, ())),
+    )
 
 
 def why_unfinished(run: RunRecord) -> str:
@@ -197,7 +203,7 @@ def why_unfinished(run: RunRecord) -> str:
     return f"{label} {run.status}: {run.outcome.reason or 'no reason was recorded'}"
 
 
-_ROLES: dict[str, tuple[str, ...]] = {
+_ROLES: dict[str, tuple[Role, ...]] = {
     "speedup": ("baseline", "fleet"),
     "samples_per_s": ("fleet",),
     "round_s": ("fleet",),
@@ -208,12 +214,6 @@ _ROLES: dict[str, tuple[str, ...]] = {
 
 def _concerns(role: str, found: Measurement, metric: Metric) -> bool:
     return role in _ROLES.get(metric.name, ()) or role in {run.header.role for run in found.runs}
-
-
-def _remedy(evidence: Evidence, metric: str) -> str:
-    roles = _ROLES.get(metric, ())
-    pools = dict.fromkeys(role.pool for role in evidence.roles if role.role in roles)
-    return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""
 
 
 def _flipped(found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
@@ -244,6 +244,10 @@ def _asides(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
     said += list(found.lacking)
     said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
     said += [str(one) for one in evidence.superseded]
+    said += [
+        f"run {run.id} does not count: repeat {run.header.repeat} had a run of {run.header.name} before it"
+        for run in found.beyond
+    ]
     said += [f"departs from the plan: {text}" for text in evidence.departures]
     return tuple(said)
 

@@ -29,6 +29,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The runs behind the values."""
     lost: tuple[RunRecord, ...] = ()
     """Attempts that ended early and count as the worst value."""
+    beyond: tuple[RunRecord, ...] = ()
+    """Completed runs of a repeat that had its run before: listed, and no value."""
     wrong: tuple[Blemish, ...] = ()
     """Records that cannot be true, or are copies: nothing can be judged beside them, and the mark is VOID."""
     unfit: tuple[Blemish, ...] = ()
@@ -39,7 +41,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     lacking: tuple[str, ...] = ()
     """What was not measured."""
     identical: tuple[str, ...] = ()
-    """Repeats whose results are bit by bit those of another, a sentence each; they have no value of their own."""
+    """Results under one seed and kind that are bit by bit those of another, a sentence each: the note
+    `deterministic-repeat`. They are one observation, so a repeat among them has no value of its own."""
     details: tuple[str, ...] = ()
     unit: str = ""
     """Of the values, where only the evidence knows it: a currency."""

@@ -24,12 +24,15 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     repeats: tuple[Repeat, ...]
     lost: tuple[RunRecord, ...]
     """One run for each attempt that ended early, yet after its first measured round or score: counts as the worst."""
-    failed_early: tuple[RunRecord, ...]
-    """Attempts that ended before they had anything to show: listed, and no value."""
     lacking: tuple[str, ...]
     """What a repeat would need to be one, a sentence each."""
-    beyond: tuple[str, ...]
-    """Ids of runs for which another run stands already: the first counts, whatever it says."""
+    beyond: tuple[RunRecord, ...]
+    """Completed runs for which another run stands already: the first counts, whatever it says."""
+
+    @property
+    def runs(self) -> tuple[RunRecord, ...]:
+        """The runs of all repeats."""
+        return tuple(run for repeat in self.repeats for run in repeat.runs.values())
 
 
 def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
@@ -39,23 +42,22 @@ def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
         found.setdefault(run.header.repeat, {}).setdefault(run.header.session, []).append(run)
     repeats: list[Repeat] = []
     lost: list[RunRecord] = []
-    early: list[RunRecord] = []
     lacking: list[str] = []
-    beyond: list[str] = []
+    beyond: list[RunRecord] = []
     for index, sessions in sorted(found.items()):
         is_whole = False
         for runs in sessions.values():
             filled = _filled(runs, slots)
             if is_whole:
-                beyond += [run.id for run in runs]
+                beyond += [run for run in runs if run.status == "completed"]
             elif len(filled) == len(slots):
                 is_whole = True
                 repeats.append(Repeat(index=index, runs=filled))
-                beyond += [run.id for run in runs if run.status == "completed" and run not in filled.values()]
+                beyond += [run for run in runs if run.status == "completed" and run not in filled.values()]
             else:
                 # The bracket is one attempt: whoever saw its first measured round could like it or not.
                 failed = next((run for run in runs if run.status != "completed"), runs[-1])
-                (lost if any(has_shown(run) for run in runs) else early).append(failed)
+                lost += [failed] if any(has_shown(run) for run in runs) else []
         if not is_whole:
             everywhere = [run for runs in sessions.values() for run in runs]
             missing = [slot for slot in slots if slot not in _filled(everywhere, slots)]
@@ -63,7 +65,6 @@ def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
     return Paired(
         repeats=tuple(repeats),
         lost=tuple(lost),
-        failed_early=tuple(early),
         lacking=tuple(lacking) or (() if repeats else (f"there is no run of {_slots(slots)}",)),
         beyond=tuple(beyond),
     )
@@ -72,22 +73,20 @@ def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
 def pair_any(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
     """Pair runs of one repeat from whatever sessions they come; in each slot the first completed run counts."""
     candidates = _candidates(evidence, slots)
-    unfinished = [run for run in candidates if run.status != "completed"]
     repeats: list[Repeat] = []
     lacking: list[str] = []
-    beyond: list[str] = []
+    beyond: list[RunRecord] = []
     for index in sorted({run.header.repeat for run in candidates}):
         runs = [run for run in candidates if run.header.repeat == index]
         filled = _filled(runs, slots)
-        beyond += [run.id for run in runs if run.status == "completed" and run not in filled.values()]
+        beyond += [run for run in runs if run.status == "completed" and run not in filled.values()]
         if len(filled) == len(slots):
             repeats.append(Repeat(index=index, runs=filled))
         else:
             lacking.append(f"repeat {index} lacks a completed run of {_slots([s for s in slots if s not in filled])}")
     return Paired(
         repeats=tuple(repeats),
-        lost=tuple(run for run in unfinished if has_shown(run)),
-        failed_early=tuple(run for run in unfinished if not has_shown(run)),
+        lost=tuple(run for run in candidates if run.status != "completed" and has_shown(run)),
         lacking=tuple(lacking) or (() if repeats else (f"there is no run of {_slots(slots)}",)),
         beyond=tuple(beyond),
     )

@@ -52,13 +52,14 @@ def parity(evidence: Evidence) -> Measurement:
         values={index: value for index, value in values.items() if index not in identical},
         worst=float("inf"),
         own_gaps=gaps,
-        runs=_runs_of(paired),
+        runs=paired.runs,
         lost=paired.lost,
+        beyond=paired.beyond,
         wrong=_sound(evidence, paired),
         unfit=tuple(unfit),
         untargeted=evidence.undescribed,
         lacking=tuple(lacking),
-        identical=tuple(identical.values()),
+        identical=(*identical.values(), *_made_again(paired)),
         details=_parity_details(evidence, paired, mixed, controls),
         pool=next((run.header.pool.spec for run in evidence.of("mixed")), canonical_pool(mixed_plan[0].pool)),
     )
@@ -87,12 +88,13 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     return Measurement(
         values=values,
         worst=0.0,
-        runs=_runs_of(paired),
+        runs=paired.runs,
         lost=paired.lost,
+        beyond=paired.beyond,
         wrong=_sound(evidence, paired),
         unfit=tuple(faults),
         lacking=(*paired.lacking, *lacking),
-        identical=tuple(identical.values()),
+        identical=(*identical.values(), *_made_again(paired)),
         pool=next((run.header.pool.spec for run in evidence.of("fleet")), canonical_pool(fleets[0].pool)),
     )
 
@@ -179,28 +181,41 @@ def _identical(paired: Paired) -> dict[int, str]:
     found: dict[int, str] = {}
     seen: dict[object, int] = {}
     for repeat in paired.repeats:
-        tests = [
-            (slot, run.header.seed, run.test.weights_digest) for slot, run in sorted(repeat.runs.items()) if run.test
-        ]
-        first = seen.setdefault(tuple(tests), repeat.index)
+        scored = [(slot, _result(run)) for slot, run in sorted(repeat.runs.items()) if run.test]
+        first = seen.setdefault(tuple(scored), repeat.index)
         if first != repeat.index:
             found[repeat.index] = f"repeat {repeat.index} is bit by bit repeat {first}: one observation"
     return found
 
 
+def _made_again(paired: Paired) -> tuple[str, ...]:
+    """Find runs of one role and seed that were made again and came out alike: they confirm a run, and add none."""
+    first = {(run.header.name, _result(run)): run.id for run in paired.runs if run.test is not None}
+    return tuple(
+        f"run {run.id} is bit by bit run {first[again]}, made again: one observation"
+        for run in paired.beyond
+        if (again := (run.header.name, _result(run))) in first
+    )
+
+
+def _result(run: RunRecord) -> tuple[object, ...]:
+    """What two runs must share to be one observation: seed, kinds and final weights."""
+    return run.header.seed, run.header.pool.spec, None if run.test is None else run.test.weights_digest
+
+
 def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
     """Records that contradict themselves, and copies."""
-    ids = [run.id for run in _runs_of(paired)]
+    ids = [run.id for run in paired.runs]
     found = [
         Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id)
-        for run in _runs_of(paired)
+        for run in paired.runs
         for text in contradictions(run)
     ]
     found += [
         Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(one in text for one in ids)
     ]
     weights: dict[tuple[object, ...], tuple[int, str]] = {}
-    for run in _runs_of(paired):
+    for run in paired.runs:
         if run.test is None:
             continue
         key = (run.header.name, run.header.leg, run.test.weights_digest)
@@ -238,7 +253,3 @@ def _parity_details(evidence: Evidence, paired: Paired, mixed: Slot, controls: S
 
 def _names(capabilities: set[str | None]) -> str:
     return ", ".join(sorted(str(capability) for capability in capabilities))
-
-
-def _runs_of(paired: Paired) -> tuple[RunRecord, ...]:
-    return tuple(run for repeat in paired.repeats for run in repeat.runs.values())

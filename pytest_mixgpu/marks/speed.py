@@ -54,8 +54,9 @@ def speedup(evidence: Evidence) -> Measurement:
         values=values,
         worst=0.0,
         ideals=ideals,
-        runs=_runs_of(paired),
+        runs=paired.runs,
         lost=paired.lost,
+        beyond=paired.beyond,
         wrong=_sound(evidence, paired),
         unfit=(*unfit, *_below_target(evidence, paired, fleet)),
         untargeted=evidence.undescribed,
@@ -92,8 +93,9 @@ def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement
     return Measurement(
         values=values,
         worst=worst,
-        runs=_runs_of(paired),
+        runs=paired.runs,
         lost=paired.lost,
+        beyond=paired.beyond,
         wrong=_sound(evidence, paired),
         unfit=_below_target(evidence, paired, slot),
         untargeted=evidence.undescribed,
@@ -215,7 +217,7 @@ def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
     for repeat in paired.repeats:
         for run in repeat.runs.values():
             found += [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in contradictions(run)]
-    ids = {run.id for run in _runs_of(paired)}
+    ids = {run.id for run in paired.runs}
     found += [
         Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(run_id in text for run_id in ids)
     ]
@@ -247,7 +249,7 @@ def _speed_details(evidence: Evidence, paired: Paired, slots: Sequence[tuple[str
         said += [f"{label}{text}" for text in (*_beside(evidence, middle), _phases_text(middle))]
     if evidence.plan is not None:
         said += [f"stated exception: {text}" for text in evidence.plan.baseline.exceptions]
-    unknown = [run for run in _runs_of(paired) if foreign_share_max(run) is None]
+    unknown = [run for run in paired.runs if foreign_share_max(run) is None]
     if unknown:
         said.append(f"the share that other processes took is unknown in {len(unknown)} runs")
     return tuple(said)
@@ -284,10 +286,6 @@ def _phases_text(run: RunRecord) -> str:
 
 def _blame(repeat: Repeat, faults: Sequence[tuple[str, str]]) -> list[Blemish]:
     return [Blemish(repeat=repeat.index, sentence=text, run_id=run_id) for text, run_id in faults]
-
-
-def _runs_of(paired: Paired) -> tuple[RunRecord, ...]:
-    return tuple(run for repeat in paired.repeats for run in repeat.runs.values())
 
 
 def _pool(evidence: Evidence, planned: str) -> str:

@@ -1,17 +1,31 @@
 """What the judge notes beside a word: how many runs, how sure, disturbed, repeated, amended, unanchored."""
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.evidence import LedgerState
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Bindings, Lock, amend
+from pytest_mixgpu.records.model import RunRecord
 from tests.judging import e1_marks, make_evidence, with_runs
 from tests.sample_timeline import MadeRun
-from tests.samples import e1_plan, only, with_rounds, with_score, with_speed, with_workers
+from tests.samples import (
+    FIRST_MOMENT,
+    as_record,
+    e1_plan,
+    make_runs,
+    only,
+    with_rounds,
+    with_score,
+    with_speed,
+    with_workers,
+)
 
 SPEEDUP = e1_marks().mark("e1-speedup")
 PARITY = e1_marks().mark("e1-parity")
+LATER = FIRST_MOMENT + timedelta(days=1)
 
 
 def test_one_run_is_preliminary_and_has_no_interval() -> None:
@@ -133,6 +147,56 @@ def test_bit_identical_repeats_under_one_seed_are_one_observation() -> None:
 
     assert (1, True) == (verdict.n, "deterministic-repeat" in verdict.notes)
     assert any("is bit by bit repeat 0" in text for text in verdict.details)
+
+
+def test_a_run_that_was_made_again_alike_is_one_observation() -> None:
+    """A later session made repeat 0 of a control again, on the same kind: it confirms the first and adds no value."""
+
+    def again(records: list[RunRecord]) -> list[RunRecord]:
+        later = make_runs(names=("control-a",), digests=records[0].header.digests, at=LATER)
+        return [*records, *(as_record(with_speed(run, 1.001)) for run in later)]
+
+    evidence = make_evidence(records=again)
+    verdict = judge_mark(PARITY, evidence)
+
+    assert ("PASS", 1, True) == (verdict.word, verdict.n, "deterministic-repeat" in verdict.notes)
+    assert any("made again: one observation" in text for text in verdict.details), verdict
+    assert any("repeat 0 had a run of control-a before it" in text for text in verdict.details)
+
+
+def test_a_run_that_was_made_again_and_came_out_otherwise_is_listed_only() -> None:
+    """Another result under the same seed is no repeat; the first still counts, whatever either says."""
+
+    def again(records: list[RunRecord]) -> list[RunRecord]:
+        later = make_runs(names=("control-a",), digests=records[0].header.digests, at=LATER, doctor=other_weights)
+        return [*records, *(as_record(run) for run in later)]
+
+    verdict = judge_mark(PARITY, make_evidence(records=again))
+
+    assert ("PASS", 1, False) == (verdict.word, verdict.n, "deterministic-repeat" in verdict.notes)
+    assert any("repeat 0 had a run of control-a before it" in text for text in verdict.details)
+
+
+def other_weights(run: MadeRun) -> MadeRun:
+    faster = with_speed(run, 1.001)
+    tests = (replace(one, weights_digest="cd" * 32) if one.split == "test" else one for one in faster.evaluations)
+    return faster._replace(evaluations=tuple(tests))
+
+
+def test_equal_results_of_two_roles_are_no_repeat() -> None:
+    """Fleet and first control are one training under two names here: same seed, kind and shares, so the same bits."""
+
+    def same(run: MadeRun) -> MadeRun:
+        if run.header.name not in {"fleet", "control-a"}:
+            return run
+        tests = (replace(one, weights_digest="ab" * 32) if one.split == "test" else one for one in run.evaluations)
+        return run._replace(evaluations=tuple(tests))
+
+    evidence = make_evidence(doctor=same)
+
+    for mark in (SPEEDUP, PARITY):
+        verdict = judge_mark(mark, evidence)
+        assert ("PASS", False) == (verdict.word, "deterministic-repeat" in verdict.notes)
 
 
 def test_equal_weights_under_different_seeds_are_a_copy() -> None:

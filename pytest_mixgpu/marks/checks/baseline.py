@@ -19,7 +19,7 @@ def baseline_named(evidence: Evidence) -> Finding:
     devices = sorted({f"{device.id} ({device.kind}, {device.name})" for run in runs for device in run.devices})
     described = () if evidence.plan is None else (evidence.plan.baseline.description,)
     stated = (*described, *((f"taken on {', '.join(devices)}",) if devices else ()))
-    return Finding(missing=tuple(missing), stated=stated, follows_from=_failed(evidence, "baseline"))
+    return Finding(missing=tuple(missing), stated=stated, follows_from=evidence.first_failed("baseline"))
 
 
 def baseline_brackets_fleet(evidence: Evidence) -> Finding:
@@ -42,7 +42,7 @@ def baseline_brackets_fleet(evidence: Evidence) -> Finding:
     ]
     stated = tuple(f"repeat {repeat.index}: baseline before and after the fleet's rounds" for repeat in paired.repeats)
     return Finding(
-        missing=(*paired.lacking, *faults), stated=stated, follows_from=_failed(evidence, "baseline", "fleet")
+        missing=(*paired.lacking, *faults), stated=stated, follows_from=evidence.first_failed("baseline", "fleet")
     )
 
 
@@ -58,7 +58,8 @@ def baseline_same_code_and_data(evidence: Evidence) -> Finding:
     )
     if not fleets:
         return Finding(
-            missing=("there is no completed run of the fleet to compare with",), follows_from=_failed(evidence, "fleet")
+            missing=("there is no completed run of the fleet to compare with",),
+            follows_from=evidence.first_failed("fleet"),
         )
     return Finding(
         missing=missing,
@@ -71,7 +72,7 @@ def baseline_with_exchange_beside(evidence: Evidence) -> Finding:
     runs = evidence.of("baseline", leg="with-exchange")
     if not runs:
         text = "the baseline with an exchange was not recorded beside the one without"
-        return Finding(missing=(text,), follows_from=_failed(evidence, "baseline"))
+        return Finding(missing=(text,), follows_from=evidence.first_failed("baseline"))
     return Finding(
         stated=tuple(f"with an exchange: {_rate(run)}; without one decides, being the stricter" for run in runs)
     )
@@ -85,7 +86,7 @@ def usual_tool_beside(evidence: Evidence) -> Finding:
     if not runs:
         return Finding(
             missing=("the reference run of the usual tool was not recorded",),
-            follows_from=_failed(evidence, "reference"),
+            follows_from=evidence.first_failed("reference"),
         )
     return Finding(
         stated=tuple(f"plain DistributedDataParallel on {run.header.pool.spec}: {_rate(run)}" for run in runs)
@@ -108,10 +109,6 @@ def _solo(evidence: Evidence) -> tuple[RunRecord, ...]:
 def _rate(run: RunRecord) -> str:
     seconds, rate = round_median_s(run), samples_per_s(run)
     return "no measured round" if seconds is None or rate is None else f"{rate:,.0f} samples/s, {seconds:.3g} s a round"
-
-
-def _failed(evidence: Evidence, *roles: str) -> str:
-    return next((run.id for run in evidence.unfinished if run.header.role in roles), "")
 
 
 CHECKS = (

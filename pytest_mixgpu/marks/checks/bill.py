@@ -80,7 +80,7 @@ def cost_per_result(evidence: Evidence) -> Finding:
     """The sum is divided by the runs that met the target, with and without controls and baseline."""
     cost = cost_of(evidence)
     if cost.num_results == 0:
-        failed = next((run.id for run in evidence.unfinished if run.header.role in {"fleet", "mixed"}), "")
+        failed = evidence.first_failed("fleet", "mixed")
         text = "no run of fleet or mixed pool met the target: there is no result to divide the cost by"
         return Finding(missing=(evidence.undescribed or text,), word="UNJUDGED", follows_from=failed)
     whole, bare = cost.per_result_whole, cost.per_result_bare

@@ -39,14 +39,21 @@ def controls_uniform(evidence: Evidence) -> Finding:
         stated += [
             f"{plan.name} on {run.header.pool.spec}" + (f" ({plan.make_up})" if plan.make_up else "") for run in runs
         ]
-    return Finding(missing=tuple(missing), stated=tuple(dict.fromkeys(stated)), follows_from=_failed(evidence))
+    return Finding(
+        missing=tuple(missing),
+        stated=tuple(dict.fromkeys(stated)),
+        follows_from=evidence.first_failed("control", "mixed"),
+    )
 
 
 def controls_same_schedule(evidence: Evidence) -> Finding:
     """Each control has the mixed run's schedule, seed, participants and shares; it differs in its kind only."""
     mixed = {run.header.repeat: run for run in evidence.of("mixed")}
     if not mixed:
-        return Finding(missing=("there is no completed mixed run to compare with",), follows_from=_failed(evidence))
+        return Finding(
+            missing=("there is no completed mixed run to compare with",),
+            follows_from=evidence.first_failed("control", "mixed"),
+        )
     missing = tuple(
         text
         for run in evidence.of("control")
@@ -64,7 +71,9 @@ def controls_passed(evidence: Evidence) -> Finding:
     """Every control reached the target itself."""
     workload, runs = evidence.workload, evidence.of("control")
     if not runs:
-        return Finding(missing=("there is no completed control",), follows_from=_failed(evidence))
+        return Finding(
+            missing=("there is no completed control",), follows_from=evidence.first_failed("control", "mixed")
+        )
     if workload is None:
         return Finding(missing=(evidence.undescribed or "there is no plan, and so no target",))
     failed = [run for run in runs if not reached_target(run, workload.target)]
@@ -81,13 +90,11 @@ def mixture_is_one(evidence: Evidence) -> Finding:
     """The mixed run had devices that compute differently."""
     runs = evidence.of("mixed")
     if not runs:
-        return Finding(missing=("there is no completed mixed run",), follows_from=_failed(evidence))
+        return Finding(
+            missing=("there is no completed mixed run",), follows_from=evidence.first_failed("control", "mixed")
+        )
     missing = tuple(text for run in runs for text in mixture_faults(run))
     return Finding(missing=missing, stated=tuple(f"mixed on {run.header.pool.spec}" for run in runs), word="VOID")
-
-
-def _failed(evidence: Evidence) -> str:
-    return next((run.id for run in evidence.unfinished if run.header.role in {"control", "mixed"}), "")
 
 
 CHECKS = (

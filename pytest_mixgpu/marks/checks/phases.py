@@ -2,7 +2,7 @@
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.soundness import round_faults
+from pytest_mixgpu.marks.soundness import round_faults, work_faults
 from pytest_mixgpu.marks.timings import phase_medians_s, samples_a_round
 from pytest_mixgpu.records.model import RunRecord
 
@@ -22,7 +22,11 @@ def warm_up_apart(evidence: Evidence) -> Finding:
         if any(line.warmup for line in run.rounds[warmups:]) and run.header.settings.exchange != "none":
             missing.append(f"run {run.id} ({run.header.name}) has warm-up rounds after measured ones")
         stated[f"{run.header.name}: median of {len(run.measured_rounds)} rounds after {warmups} of warm-up"] = None
-    return Finding(missing=tuple(missing) or _no_fleet(evidence), stated=tuple(stated), follows_from=_failed(evidence))
+    return Finding(
+        missing=tuple(missing) or _no_fleet(evidence),
+        stated=tuple(stated),
+        follows_from=evidence.first_failed("fleet", "baseline"),
+    )
 
 
 def phases_add_up(evidence: Evidence) -> Finding:
@@ -41,19 +45,16 @@ def phases_add_up(evidence: Evidence) -> Finding:
         )
     if missing:
         return Finding(missing=tuple(missing), word="VOID")
-    return Finding(missing=_no_fleet(evidence), stated=tuple(stated), follows_from=_failed(evidence))
+    return Finding(
+        missing=_no_fleet(evidence), stated=tuple(stated), follows_from=evidence.first_failed("fleet", "baseline")
+    )
 
 
 def work_fixed(evidence: Evidence) -> Finding:
     """Baseline and fleet do the same work a round: rounds of fixed work are timed, not a run to accuracy."""
     runs = [run for run in _timed(evidence) if run.header.role in {"baseline", "fleet"}]
     work = {samples_a_round(run) for run in runs}
-    missing = [
-        f"run {run.id}: round {line.index} processed {sum(line.samples)} samples, a round has {samples_a_round(run)}"
-        for run in runs
-        for line in run.rounds
-        if sum(line.samples) != samples_a_round(run)
-    ]
+    missing = [text for run in runs for text in work_faults(run)]
     if len(work) > 1:
         sizes = ", ".join(f"{each:,}" for each in sorted(work))
         missing.append(f"baseline and fleet differ in the work of a round: {sizes} samples")
@@ -81,10 +82,6 @@ def _timed(evidence: Evidence) -> list[RunRecord]:
 
 def _no_fleet(evidence: Evidence) -> tuple[str, ...]:
     return () if evidence.of("fleet") else ("there is no completed run of the fleet whose phases could be read",)
-
-
-def _failed(evidence: Evidence) -> str:
-    return next((run.id for run in evidence.unfinished if run.header.role in {"fleet", "baseline"}), "")
 
 
 CHECKS = (

@@ -2,7 +2,7 @@
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.git import parse_moment
+from pytest_mixgpu.marks.git import is_before, parse_moment
 
 _FREEZE = "pytest --passmark-freeze, then commit the lock before the first run"
 _CANNOT_SHOW = (
@@ -70,12 +70,12 @@ def committed_before_first_run(evidence: Evidence) -> Finding:
         return Finding(
             missing=("the lock on disk is not what the history of HEAD holds",), word="UNJUDGED", remedy="commit it"
         )
+    # Not `before_first_run`: the witness was asked about every registered run, the claim is about those that count.
     first = first_run_at(evidence)
-    moments = [parse_moment(text) for text in (git.author_date, git.committer_date, first or "")]
-    if None in moments:
+    in_time = is_before(git, first or "")
+    if in_time is None:
         return Finding(missing=("git gives no date to compare with the first run",), word="UNJUDGED")
-    author, committer, began = (moment for moment in moments if moment is not None)
-    if max(author, committer) > began:
+    if not in_time:
         text = (
             f"the lock's commit {git.commit[:12]} is of {git.committer_date}, after the first run that counts ({first})"
         )
