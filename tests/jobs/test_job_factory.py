@@ -1,5 +1,7 @@
 """The settings choose the job, and the files that produce the number are all listed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,17 +35,54 @@ def test_a_job_that_was_not_started_can_be_stopped(tmp_path: Path) -> None:
         job_for(made_setup(made_header(exchange=exchange), NoLauncher(), tmp_path)).stop()
 
 
+_ENTRIES = (
+    "jobs.conduct",
+    "jobs.coordinator",
+    "jobs.participant",
+    "jobs.referenceworker",
+    "jobs.soloworker",
+    "jobs.workloads.sources.npz",
+    "jobs.workloads.sources.packaged",
+    "jobs.workloads.sources.pets",
+    "launch.local",
+    "launch.zygote",
+    "devices.allocate",
+    "devices.interference",
+)
+
+
 def test_all_code_that_produces_the_number_is_listed() -> None:
-    """Every module of the rooms that run between GO and a recorded round, once, in a fixed order."""
+    """Whatever is loaded with the conduct of a run and with its workers is hashed, once, in a fixed order."""
+    imports = "; ".join(f"import pytest_mixgpu.{entry}" for entry in _ENTRIES)
+    program = f"{imports}; import sys; print(*(m.__file__ for n, m in sys.modules.items() if 'pytest_mixgpu' in n))"
+    told = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    loaded = {Path(name) for name in told.split()}
     paths = code_paths()
 
-    rooms = {path.relative_to(_PACKAGE).parts[0] for path in paths}
-    assert {"jobs", "launch", "timing"} == rooms
+    assert set() == loaded - set(paths) - {_PACKAGE / "__init__.py"}
     assert list(paths) == sorted(set(paths))
-    assert _PACKAGE / "jobs" / "workloads" / "build.py" in paths
 
 
 def test_the_evaluator_is_part_of_the_code() -> None:
     """What turns weights into right and wrong exists, and is hashed with the rest too."""
     assert all(path.is_file() for path in evaluator_paths())
     assert set(evaluator_paths()) <= set(code_paths())
+
+
+@pytest.mark.parametrize(
+    "decider",
+    [
+        "scoring.py",
+        "workloads/bits.py",
+        "workloads/build.py",
+        "workloads/evaluate.py",
+        "workloads/sources/arrays.py",
+        "workloads/sources/pets.py",
+        "workloads/sources/place.py",
+    ],
+)
+def test_whatever_decides_about_right_and_wrong_is_of_the_evaluator(decider: str) -> None:
+    """Crop, resize, normalisation and number format move answers as the comparison itself does."""
+    assert _PACKAGE / "jobs" / decider in evaluator_paths()
