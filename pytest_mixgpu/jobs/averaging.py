@@ -6,16 +6,16 @@ Serves fleet, controls, mixed runs and the baseline with an exchange. Runs in th
 from typing import Literal
 
 from pytest_mixgpu.errors import PlanError
-from pytest_mixgpu.jobs.crewjob import JobSetup, Talk, Tally, coordinator_task, new_token, start_line, worker_task
+from pytest_mixgpu.jobs.crewjob import CrewJob, JobSetup, coordinator_task, new_token, start_line, worker_task
 from pytest_mixgpu.jobs.roundlines import star_line
-from pytest_mixgpu.jobs.words import Connect, Listening, Opened, RunRound, Score, Scores, StarRound
+from pytest_mixgpu.jobs.words import Connect, Listening, Opened, RunRound, StarRound
 from pytest_mixgpu.records.model import Evaluation, RoundLine, Start
 
 PAYLOADS = ("float32",)
 _COORDINATOR = "coordinator"
 
 
-class AveragingJob:
+class AveragingJob(CrewJob):
     """Local SGD with a star exchange.
 
     Args:
@@ -35,9 +35,7 @@ class AveragingJob:
             raise PlanError(
                 f"settings.shares names {len(settings.shares)} participants, the pool has {len(pool)} devices"
             )
-        self._setup = setup
-        self._talk: Talk | None = None
-        self._tally = Tally()
+        super().__init__(setup)
         self._update_bytes = 0
         self.num_rounds = setup.num_rounds
 
@@ -60,7 +58,7 @@ class AveragingJob:
                 for index, share in enumerate(shares)
             ),
         ]
-        talk = self._talk = Talk(setup.launcher.start(tasks, log_dir=setup.log_dir, limits=setup.limits))
+        talk = self._assemble(tasks)
         address = talk.hear(_COORDINATOR, Listening)
         for name in names:
             talk.tell(name, Connect(host=address.host, port=address.port))
@@ -84,17 +82,4 @@ class AveragingJob:
 
     def evaluate(self, split: Literal["validation", "test"]) -> Evaluation:
         """Score: validation by the first participant on its device, test by the coordinator on the declared one."""
-        self._running.tell(_COORDINATOR, Score(split=split, after_round=self._tally.last_round))
-        scores = self._running.hear(_COORDINATOR, Scores)
-        return self._tally.evaluation(split, scores, evaluator_digest=self._setup.header.digests.evaluator)
-
-    def stop(self) -> None:
-        """End all workers."""
-        if self._talk is not None:
-            self._talk.stop()
-
-    @property
-    def _running(self) -> Talk:
-        if self._talk is None:
-            raise RuntimeError("the job was not started")
-        return self._talk
+        return self._score(_COORDINATOR, split)

@@ -15,10 +15,10 @@ import msgspec
 from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
-from pytest_mixgpu.jobs.facts import utc_now
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round
 from pytest_mixgpu.launch.protocol import Limits
+from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
 from pytest_mixgpu.records.plan import EvaluationPlan
 
@@ -94,6 +94,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
         PlanError: the settings ask for something that is not known. The record is closed as failed.
         KeyboardInterrupt: a person stopped the run. The record is closed as stopped.
     """
+    say = progress if progress is not None else _say_nothing
     setup = JobSetup(
         header=header,
         recipe=recipe,
@@ -104,8 +105,8 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
             device=evaluation.device, number_format=evaluation.number_format, num_threads=evaluation.num_threads
         ),
         data_root=data_root,
+        say=say,
     )
-    say = progress if progress is not None else _say_nothing
     return _Conductor(setup, writer, say, interference, leased_at).conduct(make_job)
 
 

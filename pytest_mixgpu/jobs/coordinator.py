@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
-from pytest_mixgpu.jobs.facts import utc_now, worker_facts
+from pytest_mixgpu.jobs.facts import worker_facts
 from pytest_mixgpu.jobs.links import measure_link
 from pytest_mixgpu.jobs.messages import Validate, Validated
 from pytest_mixgpu.jobs.scoring import score_model
@@ -30,6 +30,7 @@ from pytest_mixgpu.jobs.words import (
 )
 from pytest_mixgpu.jobs.workloads.build import open_workload
 from pytest_mixgpu.launch.protocol import Channel, Message
+from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Link
 
 
@@ -101,7 +102,15 @@ class _Coordinator:
             return Scores(scored=answer.scored, scale=answer.scale)
         self._enter("evaluate")
         unflatten(self._model, star.model)
-        scored = score_model(self._model, self._workload, word.split, self._task.scale, alive=self._alive)
+        scored = score_model(
+            self._model,
+            self._workload,
+            word.split,
+            self._task.scale,
+            alive=self._alive,
+            say=lambda scoring: self._channel.send(to_message(scoring)),
+            cores=self._task.scoring_cores,
+        )
         return Scores(scored=scored, scale=self._task.scale)
 
     def _describe(self, star: Star, links: tuple[Link, ...]) -> Opened:

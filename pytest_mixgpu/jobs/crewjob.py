@@ -1,24 +1,28 @@
 """What all our jobs share on the supervisor's side: from a run's header to tasks, a crew, and lines of the record."""
 
+import os
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from pytest_mixgpu.errors import RunFailedError
-from pytest_mixgpu.jobs.facts import Asked, utc_now
+from pytest_mixgpu.jobs.facts import Asked
 from pytest_mixgpu.jobs.messages import Scale
+from pytest_mixgpu.jobs.progress import describe_scoring
 from pytest_mixgpu.jobs.training import TrainingTask
-from pytest_mixgpu.jobs.words import Opened, Scores, Word, WorkerPayload, to_message, to_word
+from pytest_mixgpu.jobs.words import Opened, Score, Scores, Scoring, Word, WorkerPayload, to_message, to_word
 from pytest_mixgpu.jobs.workloads.recipe import Recipe
 from pytest_mixgpu.launch.protocol import Crew, Launcher, Limits, Message, Task
+from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Evaluation, Header, Link, RoundLine, Start
 
 W = TypeVar("W", bound=Word)
 LOOPBACK = "127.0.0.1"
+_SCORING = Scoring.__struct_config__.tag
 
 
 class JobSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +36,8 @@ class JobSetup(msgspec.Struct, frozen=True, kw_only=True):
     scale: Scale
     """The declared evaluator of final weights."""
     data_root: Path | None = None
+    say: Callable[[str], None] = lambda _text: None
+    """Told in a sentence how far something long is."""
 
     @property
     def num_rounds(self) -> int:
@@ -67,6 +73,7 @@ def worker_task(  # noqa: PLR0913 - what sets one participant apart
         token=token,
         bind=setup.bind,
         hosts=tuple(each.host for each in devices),
+        scoring_cores=_cores_of(setup, device.host),
         takes_digest=device.host not in {each.host for each in devices[:index]},
     )
     return Task(
@@ -89,8 +96,14 @@ def coordinator_task(setup: JobSetup, entry: str, *, token: str) -> Task:
         token=token,
         bind=setup.bind,
         hosts=tuple(device.host for device in setup.header.pool.devices),
+        scoring_cores=_cores_of(setup, setup.header.host.host),
     )
     return Task(name="coordinator", entry=entry, payload=to_message(payload), num_threads=setup.scale.num_threads)
+
+
+def _cores_of(setup: JobSetup, host: str) -> tuple[int, ...]:
+    """The cores that this session may use; those of another host are not known here."""
+    return tuple(sorted(os.sched_getaffinity(0))) if host == setup.header.host.host else ()
 
 
 def new_token() -> str:
@@ -103,10 +116,12 @@ class Talk:
 
     Args:
         crew: the workers.
+        say: told in a sentence how far a scoring is, whoever scores.
     """
 
-    def __init__(self, crew: Crew) -> None:
+    def __init__(self, crew: Crew, *, say: Callable[[str], None] = lambda _text: None) -> None:
         self._crew = crew
+        self._say = say
         self._early: dict[str, deque[Message]] = {}
 
     def tell(self, worker: str, word: Word) -> None:
@@ -122,7 +137,10 @@ class Talk:
         waiting = self._early.setdefault(worker, deque())
         while not waiting:
             sender, message = self._crew.receive()
-            self._early.setdefault(sender, deque()).append(message)
+            if message.get("kind") == _SCORING:
+                self._say(describe_scoring(to_word(message, Scoring)))
+            else:
+                self._early.setdefault(sender, deque()).append(message)
         try:
             return to_word(waiting.popleft(), kind)
         except ConnectionError as error:
@@ -161,11 +179,48 @@ class Tally:
             loss=scored.loss,
             device=scale.device,
             number_format=scale.number_format,
-            num_threads=scale.num_threads,
+            num_threads=scored.num_threads,
             weights_digest=scored.weights_digest,
             correct_bits=scored.correct_bits,
             evaluator_digest=evaluator_digest,
         )
+
+
+class CrewJob:
+    """What every job of ours is: a crew that is started once, spoken to, and stopped.
+
+    Args:
+        setup: what the job is made from.
+    """
+
+    def __init__(self, setup: JobSetup) -> None:
+        self._setup = setup
+        self._talk: Talk | None = None
+        self._tally = Tally()
+
+    def _assemble(self, tasks: Sequence[Task]) -> Talk:
+        """Start the workers; from here on `stop` ends them."""
+        setup = self._setup
+        crew = setup.launcher.start(tasks, log_dir=setup.log_dir, limits=setup.limits)
+        self._talk = Talk(crew, say=setup.say)
+        return self._talk
+
+    def _score(self, worker: str, split: Literal["validation", "test"]) -> Evaluation:
+        """Let a worker score the present model."""
+        self._running.tell(worker, Score(split=split, after_round=self._tally.last_round))
+        scores = self._running.hear(worker, Scores)
+        return self._tally.evaluation(split, scores, evaluator_digest=self._setup.header.digests.evaluator)
+
+    def stop(self) -> None:
+        """End all workers."""
+        if self._talk is not None:
+            self._talk.stop()
+
+    @property
+    def _running(self) -> Talk:
+        if self._talk is None:
+            raise RuntimeError("the job was not started")
+        return self._talk
 
 
 def start_line(setup: JobSetup, opened: Sequence[Opened], *, links: tuple[Link, ...] = ()) -> Start:

@@ -4,17 +4,11 @@ import os
 import socket
 import sys
 import time
-from datetime import UTC, datetime
 
 import msgspec
 
 from pytest_mixgpu.records.environment import host_facts, kernel_environment
 from pytest_mixgpu.records.model import HostFacts, WorkerFacts
-
-
-def utc_now() -> str:
-    """The time of day as this host's clock says, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def worker_facts(

@@ -99,6 +99,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     correct_bits: str
     duration_s: float
     weights_digest: str
+    num_threads: int
+    """Threads of torch while it scored, as torch said."""
 
 
 class Validated(_Message, frozen=True, tag="validated"):

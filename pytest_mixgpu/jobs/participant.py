@@ -126,7 +126,14 @@ class _Participant:
     def _validate(self) -> None:
         self._enter("evaluate")
         trainer, scale = self._trainer, own_scale(self._trainer)
-        scored = score_model(trainer.model, trainer.workload, "validation", scale, alive=self._alive)
+        scored = score_model(
+            trainer.model,
+            trainer.workload,
+            "validation",
+            scale,
+            alive=self._alive,
+            say=lambda scoring: self._channel.send(to_message(scoring)),
+        )
         self._line.send(Validated(scored=scored, scale=scale))
 
     def _room(self, message: Message) -> memoryview:

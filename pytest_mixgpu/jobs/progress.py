@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
+from pytest_mixgpu.jobs.words import Scoring
 from pytest_mixgpu.records.model import Evaluation, RoundLine
 
 
@@ -22,6 +23,12 @@ def describe_evaluation(line: Evaluation) -> str:
     """Say how the model did."""
     share = line.num_correct / line.num_total if line.num_total else 0.0
     return f"{line.split}: {line.num_correct} of {line.num_total} right ({share:.1%})"
+
+
+def describe_scoring(word: Scoring) -> str:
+    """Say how far a scoring is, and whether its threads have to share cores."""
+    short = "" if word.num_cores >= word.num_threads else f" ({word.num_threads} threads on {word.num_cores} core(s))"
+    return f"scoring {word.num_done:,} of {word.num_total:,}{short}"
 
 
 def _duration(seconds: float) -> str:

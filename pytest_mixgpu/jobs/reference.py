@@ -6,15 +6,15 @@ It decides nothing and stands beside the fleet: same code, data, batch size and 
 from typing import Literal
 
 from pytest_mixgpu.errors import PlanError
-from pytest_mixgpu.jobs.crewjob import JobSetup, Talk, Tally, start_line, worker_task
+from pytest_mixgpu.jobs.crewjob import CrewJob, JobSetup, start_line, worker_task
 from pytest_mixgpu.jobs.roundlines import own_line
-from pytest_mixgpu.jobs.words import Connect, Listening, Opened, OwnRound, RunRound, Score, Scores
+from pytest_mixgpu.jobs.words import Connect, Listening, Opened, OwnRound, RunRound
 from pytest_mixgpu.records.model import Evaluation, RoundLine, Start
 
 _FIRST = "participant-0"
 
 
-class ReferenceJob:
+class ReferenceJob(CrewJob):
     """DistributedDataParallel over gloo or NCCL.
 
     Args:
@@ -34,10 +34,8 @@ class ReferenceJob:
                 f"a reference run needs one vendor, the pool {pool.spec} has {', '.join(vendors)}: "
                 "DistributedDataParallel has no collectives between them"
             )
-        self._setup = setup
+        super().__init__(setup)
         self._names = [f"participant-{index}" for index in range(len(pool))]
-        self._talk: Talk | None = None
-        self._tally = Tally()
         self.num_rounds = setup.num_rounds
 
     def start(self) -> Start:
@@ -53,7 +51,7 @@ class ReferenceJob:
             )
             for index, share in enumerate(shares)
         ]
-        talk = self._talk = Talk(setup.launcher.start(tasks, log_dir=setup.log_dir, limits=setup.limits))
+        talk = self._assemble(tasks)
         address = talk.hear(_FIRST, Listening)
         for name in self._names[1:]:
             talk.tell(name, Connect(host=address.host, port=address.port))
@@ -71,17 +69,4 @@ class ReferenceJob:
 
     def evaluate(self, split: Literal["validation", "test"]) -> Evaluation:
         """Let the first rank score: all hold the same weights."""
-        self._running.tell(_FIRST, Score(split=split, after_round=self._tally.last_round))
-        scores = self._running.hear(_FIRST, Scores)
-        return self._tally.evaluation(split, scores, evaluator_digest=self._setup.header.digests.evaluator)
-
-    def stop(self) -> None:
-        """End all workers."""
-        if self._talk is not None:
-            self._talk.stop()
-
-    @property
-    def _running(self) -> Talk:
-        if self._talk is None:
-            raise RuntimeError("the job was not started")
-        return self._talk
+        return self._score(_FIRST, split)

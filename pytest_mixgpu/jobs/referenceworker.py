@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from pytest_mixgpu.jobs.facts import utc_now
 from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.soloworker import score_here
 from pytest_mixgpu.jobs.wire import WireError
@@ -28,6 +27,7 @@ from pytest_mixgpu.jobs.words import (
     to_message,
     to_word,
 )
+from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.timing.model import ParticipantStamps
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def train_in_group(channel: Channel, payload: Message) -> NoReturn:
         if isinstance(word, RunRound):
             channel.send(to_message(_run_round(channel, trainer, word, rank=task.training.participant)))
         elif isinstance(word, Score):
-            channel.send(to_message(score_here(channel, trainer, word, task.scale)))
+            channel.send(to_message(score_here(channel, trainer, word, task)))
         else:
             raise WireError(f"the supervisor sent `{type(word).__name__}` out of turn")
 

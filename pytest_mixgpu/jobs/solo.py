@@ -7,13 +7,13 @@ meanwhile. Every device draws the same batches from the same start, so that they
 from typing import Literal
 
 from pytest_mixgpu.errors import PlanError
-from pytest_mixgpu.jobs.crewjob import JobSetup, Talk, Tally, start_line, worker_task
+from pytest_mixgpu.jobs.crewjob import CrewJob, JobSetup, Tally, start_line, worker_task
 from pytest_mixgpu.jobs.roundlines import own_line
-from pytest_mixgpu.jobs.words import Opened, OwnRound, RunRound, Score, Scores
+from pytest_mixgpu.jobs.words import Opened, OwnRound, RunRound
 from pytest_mixgpu.records.model import Evaluation, RoundLine, Start
 
 
-class SoloJob:
+class SoloJob(CrewJob):
     """One participant at a time.
 
     Args:
@@ -27,11 +27,9 @@ class SoloJob:
         shares = setup.header.settings.shares
         if len(shares) != 1:
             raise PlanError(f"a run without an exchange has one share, the whole round; settings.shares is {shares}")
-        self._setup = setup
+        super().__init__(setup)
         self._share = shares[0]
-        self._talk: Talk | None = None
         self._present = 0
-        self._tally = Tally()
         self.num_rounds = setup.num_rounds * len(setup.header.pool)
 
     def start(self) -> Start:
@@ -47,7 +45,7 @@ class SoloJob:
             )
             for index in range(len(setup.header.pool))
         ]
-        talk = self._talk = Talk(setup.launcher.start(tasks, log_dir=setup.log_dir, limits=setup.limits))
+        talk = self._assemble(tasks)
         return start_line(setup, [talk.hear(task.name, Opened) for task in tasks])
 
     def run_round(self, index: int) -> RoundLine:
@@ -64,21 +62,8 @@ class SoloJob:
 
     def evaluate(self, split: Literal["validation", "test"]) -> Evaluation:
         """Score the model of the device whose round was the last."""
-        self._running.tell(self._worker, Score(split=split, after_round=self._tally.last_round))
-        scores = self._running.hear(self._worker, Scores)
-        return self._tally.evaluation(split, scores, evaluator_digest=self._setup.header.digests.evaluator)
-
-    def stop(self) -> None:
-        """End all workers."""
-        if self._talk is not None:
-            self._talk.stop()
+        return self._score(self._worker, split)
 
     @property
     def _worker(self) -> str:
         return f"participant-{self._present}"
-
-    @property
-    def _running(self) -> Talk:
-        if self._talk is None:
-            raise RuntimeError("the job was not started")
-        return self._talk

@@ -5,14 +5,13 @@ from typing import NoReturn
 
 import msgspec
 
-from pytest_mixgpu.jobs.facts import utc_now
-from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.scoring import own_scale, score_model
 from pytest_mixgpu.jobs.training import Trainer
 from pytest_mixgpu.jobs.wire import WireError
 from pytest_mixgpu.jobs.words import OwnRound, RunRound, Score, Scores, WorkerPayload, any_word, to_message
 from pytest_mixgpu.launch.protocol import Channel, Message
+from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.timing.model import ParticipantStamps
 
 
@@ -28,20 +27,29 @@ def train_alone(channel: Channel, payload: Message) -> NoReturn:
         if isinstance(word, RunRound):
             channel.send(to_message(_run_round(channel, trainer, word)))
         elif isinstance(word, Score):
-            channel.send(to_message(score_here(channel, trainer, word, task.scale)))
+            channel.send(to_message(score_here(channel, trainer, word, task)))
         else:
             raise WireError(f"the supervisor sent `{type(word).__name__}` out of turn")
 
 
-def score_here(channel: Channel, trainer: Trainer, word: Score, declared: Scale) -> Scores:
+def score_here(channel: Channel, trainer: Trainer, word: Score, task: WorkerPayload) -> Scores:
     """Score the present model: validation on the participant's own device, test on the declared one."""
-    scale = own_scale(trainer) if word.split == "validation" else declared
+    scale = own_scale(trainer) if word.split == "validation" else task.scale
 
     def alive() -> None:
         channel.status(phase="evaluate", round_index=word.after_round)
 
     alive()
-    return Scores(scored=score_model(trainer.model, trainer.workload, word.split, scale, alive=alive), scale=scale)
+    scored = score_model(
+        trainer.model,
+        trainer.workload,
+        word.split,
+        scale,
+        alive=alive,
+        say=lambda scoring: channel.send(to_message(scoring)),
+        cores=task.scoring_cores,
+    )
+    return Scores(scored=scored, scale=scale)
 
 
 def _run_round(channel: Channel, trainer: Trainer, word: RunRound) -> OwnRound:

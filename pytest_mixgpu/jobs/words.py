@@ -31,6 +31,8 @@ class WorkerPayload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Coordinator and first rank: the address to listen on."""
     hosts: tuple[str, ...] = ()
     """Host of each participant, for the names of links."""
+    scoring_cores: tuple[int, ...] = ()
+    """Cores of this worker's host that it may use beside its own while it scores."""
     takes_digest: bool = True
     """Whether this worker digests the data that it opened; one a host is enough."""
 
@@ -93,6 +95,16 @@ class Score(_Word, frozen=True, tag="score"):
     after_round: int
 
 
+class Scoring(_Word, frozen=True, tag="scoring"):
+    """How far a scoring is; said by whoever scores, now and then, and kept by nobody."""
+
+    num_done: int
+    num_total: int
+    num_threads: int
+    num_cores: int
+    """Cores that these threads have."""
+
+
 class Scores(_Word, frozen=True, tag="scores"):
     """What came out."""
 
@@ -100,7 +112,7 @@ class Scores(_Word, frozen=True, tag="scores"):
     scale: Scale
 
 
-Word = Listening | Connect | Opened | RunRound | StarRound | OwnRound | Score | Scores
+Word = Listening | Connect | Opened | RunRound | StarRound | OwnRound | Score | Scoring | Scores
 W = TypeVar("W", bound=Word)
 
 

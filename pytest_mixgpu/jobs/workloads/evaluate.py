@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_mixgpu.jobs.workloads.bits import encode_bits
+from pytest_mixgpu.records.bits import encode_bits
 from pytest_mixgpu.jobs.workloads.build import OpenWorkload, computing_in
 
 if TYPE_CHECKING:
