@@ -8,11 +8,13 @@ import pytest
 
 from pytest_mixgpu.plugin import options as _options
 from pytest_mixgpu.plugin.fixtures import claim, gpus, passmark, runs, stopwatch
-from pytest_mixgpu.plugin.keys import OPINIONS, SESSION
+from pytest_mixgpu.plugin.keys import OPINIONS, SESSION, SESSION_ID
 from pytest_mixgpu.plugin.reporting import Reporting
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from xdist.workermanage import WorkerController
 
     from pytest_mixgpu.plugin.session import MixgpuSession
 
@@ -34,7 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if _options.read(config).edits_lock:
         open_session(config)
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Reporting(config), "mixgpu-reporting")
+        name = config.pluginmanager.register(Reporting(config), "mixgpu-reporting")
+        if name is None and config.getoption("--mixgpu-official"):
+            raise pytest.UsageError("an official session needs its own reporting: leave out -p no:mixgpu-reporting")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -116,6 +120,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
         attach(open_session(item.config), item, report)
     return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Under xdist every worker belongs to the controller's session; a user cannot name an older one."""
+    import uuid
+
+    node.workerinput["mixgpu_session"] = node.config.stash.setdefault(SESSION_ID, uuid.uuid4().hex)
 
 
 def open_session(config: pytest.Config) -> MixgpuSession:

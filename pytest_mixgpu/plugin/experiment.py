@@ -9,9 +9,9 @@ from filelock import FileLock
 
 from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.marks.evidence import gather
-from pytest_mixgpu.marks.lock import lock_digest
+from pytest_mixgpu.marks.lock import compare, lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
-from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_for
+from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_digests, recipe_for
 from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
 from pytest_mixgpu.plugin.sequence import planned_runs, stage
 from pytest_mixgpu.plugin.stored import read_runs, witness_of
@@ -19,6 +19,7 @@ from pytest_mixgpu.records.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
@@ -43,6 +44,7 @@ class Experiment:
         pool: gives the session's pool; asked only where something is measured.
         launcher: gives the launcher, likewise.
         say: takes lines of progress.
+        hold: leases devices for a block.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a source
@@ -55,6 +57,7 @@ class Experiment:
         pool: Callable[[], Pool],
         launcher: Callable[[], Launcher],
         say: Callable[[str], None],
+        hold: Callable[[Pool], AbstractContextManager[None]],
     ) -> None:
         if suite.plan is None:
             raise PlanError(f"{suite.plan_path}: there is no plan")
@@ -66,6 +69,7 @@ class Experiment:
         self._pool = pool
         self._launcher = launcher
         self._say = say
+        self._hold = hold
         self._made: set[str] = set()
         self._refused: dict[str, MixgpuError] = {}
         self._evidence: dict[tuple[bool, tuple[str, ...]], Evidence] = {}
@@ -116,6 +120,7 @@ class Experiment:
             plan_digest=digests.plan,
             code_digest=digests.code,
             evaluator_digest=digests.evaluator,
+            recipe_digests=recipe_digests(self._plan, self._suite.folder),
             marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
             claims=[mark for mark in self._marks if isinstance(mark, Claim)],
             ledger=stored.ledger,
@@ -129,6 +134,8 @@ class Experiment:
         return msgspec.structs.replace(evidence, git=witness)
 
     def _measure(self, roles: tuple[Role, ...]) -> None:
+        if self._departs_from_lock():
+            return
         groups = {"speed" if role in {"baseline", "fleet", "reference"} else "parity" for role in roles}
         # The workers of one xdist session take turns: the first one makes the runs, the others read their records.
         turns = self._options.report / ".turns"
@@ -136,6 +143,14 @@ class Experiment:
         with FileLock(str(turns / f"{self._session}-{self._plan.id}.lock")):
             for group in sorted(groups - self._made, reverse=True):
                 self._make_once(group)
+
+    def _departs_from_lock(self) -> bool:
+        """Whether plan or recipes are not what was frozen: every verdict is TAMPERED then, and runs would be wasted."""
+        lock = self._suite.lock
+        if lock is None:
+            return False
+        recipes = recipe_digests(self._plan, self._suite.folder)
+        return bool(compare(lock, plan_digest=self._digests_now().plan, recipe_digests=recipes))
 
     def _make_once(self, group: str) -> None:
         """Make a group, or refuse it again for the reason that it was refused for before."""
@@ -185,7 +200,7 @@ class Experiment:
             recipe=recipe_for(staging.workload.recipe, self._suite.folder),
             digests=self._digests_now(),
             split=self._options.split or staging.settings.split,
-            wait_s=self._options.wait_s,
+            hold=self._hold,
             data_root=self._options.data,
             say=self._say,
         )

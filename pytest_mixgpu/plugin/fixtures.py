@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.plugin.opinions import ClaimJudge, PassmarkJudge
     from pytest_mixgpu.plugin.runs import Runs
@@ -14,11 +16,18 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def gpus(request: pytest.FixtureRequest) -> Pool:
-    """The pool of this session, as `--gpus` or the plan's rehearsal asked for it."""
+def gpus(request: pytest.FixtureRequest) -> Iterator[Pool]:
+    """The pool of this session, as `--gpus` or the plan's rehearsal asked for it; held for as long as the test runs."""
+    from pytest_mixgpu.errors import DeviceBusyError
     from pytest_mixgpu.plugin import open_session
 
-    return open_session(request.config).pool_for(request.node)
+    session = open_session(request.config)
+    pool = session.pool_for(request.node)
+    try:
+        with session.holding.hold(pool, what_for=request.node.name):
+            yield pool
+    except DeviceBusyError as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 @pytest.fixture

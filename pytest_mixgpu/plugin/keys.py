@@ -11,5 +11,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.session import MixgpuSession
 
 SESSION: pytest.StashKey[MixgpuSession] = pytest.StashKey()
+SESSION_ID: pytest.StashKey[str] = pytest.StashKey()
+"""The session's id, made by the process that owns the terminal and handed to xdist's workers."""
 OPINIONS: pytest.StashKey[list[Verdict]] = pytest.StashKey()
 """Verdicts of one test, in the order in which they fell."""

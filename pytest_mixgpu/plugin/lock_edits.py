@@ -10,7 +10,8 @@ import pytest
 from pytest_mixgpu.errors import LockError, MissingExtraError, MixgpuError, WorkloadError
 from pytest_mixgpu.marks.lock import Bindings, amend, freeze, write_lock
 from pytest_mixgpu.marks.model import Claim, PassMark
-from pytest_mixgpu.plugin.measure import package_root, recipe_for
+from pytest_mixgpu.plugin.measure import code_digests, recipe_digests, recipe_for
+from pytest_mixgpu.plugin.suites import shown
 
 if TYPE_CHECKING:
     from pytest_mixgpu.marks.lock import Lock
@@ -41,7 +42,7 @@ def edit_locks(session: MixgpuSession) -> None:
                 write_lock(suite.lock_path, after)
         except MixgpuError as error:
             raise pytest.UsageError(str(error)) from error
-        for line in _told(suite, before, after):
+        for line in _told(suite, before, after, session.config):
             reporter.write_line(line)
 
 
@@ -73,15 +74,14 @@ def _edited(session: MixgpuSession, suite: Suite) -> Lock:
 
 def bindings_of(suite: Suite, session: MixgpuSession) -> Bindings:
     """Digests of plan, code, evaluator and of the data that is here."""
-    from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
-    from pytest_mixgpu.records.digests import code_digest
     from pytest_mixgpu.records.plan_file import plan_digest
 
-    root = package_root()
+    found = code_digests()
     return Bindings(
         plan="" if suite.plan is None else plan_digest(suite.plan),
-        code=code_digest(code_paths(), root),
-        evaluator=code_digest(evaluator_paths(), root),
+        code=found.code,
+        evaluator=found.evaluator,
+        recipes={} if suite.plan is None else recipe_digests(suite.plan, suite.folder),
         data=_data_digests(suite, session),
     )
 
@@ -102,7 +102,7 @@ def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
     return digests
 
 
-def _told(suite: Suite, before: Lock | None, after: Lock) -> list[str]:
+def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config) -> list[str]:
     """What was done, in words, with what is left to do."""
     if after == before:
         return [f"{suite.lock_path}: nothing to freeze, all {len(after.marks) + len(after.claims)} are frozen already"]
@@ -112,7 +112,7 @@ def _told(suite: Suite, before: Lock | None, after: Lock) -> list[str]:
     missing = [name for name in _workload_names(suite) if name not in after.bindings.data]
     if missing:
         lines.append(f"  not bound yet, since its data is not here: {', '.join(missing)}")
-    lines.append(f"Commit it before the first run: git add {suite.lock_path.name} && git commit")
+    lines.append(f"Commit it before the first run: git add {shown(suite.lock_path, config)} && git commit")
     return lines
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import time
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pytest_mixgpu.devices.interference import Interference
-from pytest_mixgpu.devices.lease import lease
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
 from pytest_mixgpu.jobs.conduct import conduct
 from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
 from pytest_mixgpu.jobs.workloads.recipe import load_recipe
-from pytest_mixgpu.records.digests import code_digest
+from pytest_mixgpu.records.digests import canonical_digest, code_digest
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.model import Digests, Header
 from pytest_mixgpu.records.plan_file import plan_digest, settings_for
@@ -27,6 +26,7 @@ from pytest_mixgpu.records.secrets import scrub_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pytest_mixgpu.jobs.workloads.recipe import Recipe
@@ -50,15 +50,27 @@ def package_root() -> Path:
     return Path(pytest_mixgpu.__file__).parent.parent
 
 
-def digests_in_force(plan: Plan, lock_digest: str) -> Digests:
-    """SHA-256 of plan, lock, code and evaluator as they are now."""
+class CodeDigests(msgspec.Struct, frozen=True, kw_only=True):
+    """SHA-256 of the code that is in force."""
+
+    code: str
+    evaluator: str
+
+
+@cache
+def code_digests() -> CodeDigests:
+    """What produces numbers and scores, as it is when this process first asks."""
     root = package_root()
-    return Digests(
-        plan=plan_digest(plan),
-        lock=lock_digest,
+    return CodeDigests(
         code=code_digest(code_paths(), root),
         evaluator=code_digest(evaluator_paths(), root),
     )
+
+
+def digests_in_force(plan: Plan, lock_digest: str) -> Digests:
+    """SHA-256 of plan, lock, code and evaluator as they are now."""
+    found = code_digests()
+    return Digests(plan=plan_digest(plan), lock=lock_digest, code=found.code, evaluator=found.evaluator)
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +84,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     recipe: Recipe
     digests: Digests
     split: str
-    wait_s: float
+    hold: Callable[[Pool], AbstractContextManager[None]]
     data_root: Path | None
     say: Callable[[str], None]
 
@@ -80,6 +92,14 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 def recipe_for(name: str, suite_folder: Path) -> Recipe:
     """The recipe of that name: the suite's own `recipes/` folder first, then those that ship with the package."""
     return load_recipe(name, folders=(suite_folder / "recipes",))
+
+
+def recipe_digests(plan: Plan, suite_folder: Path) -> dict[str, str]:
+    """SHA-256 of the recipes that a plan names, by name, as they are now."""
+    workloads = [plan.workload] + ([] if plan.rehearsal is None else [plan.rehearsal.workload])
+    return {
+        workload.recipe: canonical_digest(recipe_for(workload.recipe, suite_folder).as_dict()) for workload in workloads
+    }
 
 
 def make_runs(
@@ -100,8 +120,7 @@ def make_runs(
     """
     records: list[RunRecord] = []
     devices = {device.id: device for run in planned for device in run.pool.devices}
-    holder = f"{measurement.plan.id}, pytest {os.getpid()}"
-    with lease(Pool(devices=tuple(devices.values())), wait_s=measurement.wait_s, holder=holder):
+    with measurement.hold(Pool(devices=tuple(devices.values()))):
         shares = _Shares(measurement, planned)
         for run in planned:
             repeat = first_repeats[run.role.name] + run.seed_index

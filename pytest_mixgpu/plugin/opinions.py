@@ -113,14 +113,15 @@ class PassmarkJudge(_Judge[PassMark]):
     def _verdict(self, mark: PassMark, what: Runs | Samples | float, devices: str) -> Verdict:
         if isinstance(what, Runs):
             return judge_mark(mark, what.evidence())
-        lock = self._session.suite_of(self._item).lock
+        suite = self._session.suite_of(self._item)
+        lock, changed = suite.lock, self._session.code_changed(suite)
         stands_in = self._session.stands_in(self._item, mark)
         if isinstance(what, Samples):
-            return judge_samples(mark, what, lock=lock, stands_in=stands_in)
+            return judge_samples(mark, what, lock=lock, stands_in=stands_in, code_changed=changed)
         kinds = _kinds(devices)
         # A number is of the devices that the test names, whatever this session's are; one that names none is of none.
         stands_in = stands_in and bool(kinds) and CPU_KINDS.keys() >= set(kinds)
-        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=kinds)
+        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=kinds, code_changed=changed)
 
 
 class ClaimJudge(_Judge[Claim]):
@@ -222,13 +223,18 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
             verdicts.append(verdict)
     if not verdicts:
         return
+    failing = [verdict for verdict in verdicts if not verdict.passed]
+    if report.when == "call" and report.passed and failing:
+        # The body caught the judge's word, was run again, or is of a kind that has no call phase of pytest's own.
+        report.outcome = "failed"
+        report.longrepr = "\n\n".join(verdict_text(verdict) for verdict in failing)
     report.user_properties = list(item.user_properties)
     report.mixgpu_verdicts = [  # type: ignore[attr-defined]  # pytest carries further attributes of a report
         {
             "verdict": msgspec.to_builtins(verdict),
             "test": item.nodeid,
             "title": title_of(item),
-            "folder": str(session.suite_of(item).folder.relative_to(session.config.rootpath)),
+            "folder": str(session.suite_of(item).folder),
         }
         for verdict in verdicts
     ]

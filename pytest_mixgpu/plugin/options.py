@@ -1,5 +1,6 @@
 """The flags: from pytest's parser to one frozen `Options`. Probes nothing and imports no other room."""
 
+import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,14 +160,16 @@ def _from_invocation(config: pytest.Config, text: str) -> Path:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError(f"{text} is not a number of runs: at least 1 is needed")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs: a whole number from 1 on is expected")
+    return int(text)
 
 
 def _not_negative(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
     if not 0 <= value < float("inf"):
-        raise ValueError(f"{text} is not a number of seconds: 0 or more is needed")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds: 0 or more is expected")
     return value

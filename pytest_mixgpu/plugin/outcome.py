@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,6 +14,7 @@ import pytest
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.lock import missing_from
 from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore
 from pytest_mixgpu.report.html import write_page
@@ -21,8 +24,6 @@ from pytest_mixgpu.report.terminal import summary_lines
 from pytest_mixgpu.report.verdicts import write_verdicts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_mixgpu.plugin.session import MixgpuSession
     from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.model import RunRecord
@@ -47,6 +48,7 @@ class Outcomes:
         self._reports: list[tuple[Report, Path]] = []
         self._left_out: list[str] = []
         self._troubles: list[str] = []
+        self._stopped = False
 
     def collect(self, report: pytest.TestReport) -> None:
         """Take the verdicts off a report."""
@@ -68,8 +70,8 @@ class Outcomes:
         # Nothing was judged then, and what could not be read at the start cannot be read now.
         if pytest_session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        root = self._session.config.rootpath
-        judged = [root / one.folder for one in self._judged]
+        self._stopped = pytest_session.exitstatus == pytest.ExitCode.INTERRUPTED
+        judged = [Path(one.folder) for one in self._judged]
         for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites())]):
             self._settle(self._session.suite_at(folder))
         # A failing verdict fails its test by itself, unless the test was skipped or expected to fail.
@@ -84,18 +86,20 @@ class Outcomes:
         reporter.section("pass marks", sep="=")
         width = reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
         for report, page in self._reports:
-            for line in summary_lines(report, page=_shown(page, self._session.config), width=width):
+            for line in summary_lines(report, page=shown(page, self._session.config), width=width):
                 reporter.write_line(line.text, **line.markup)
+        official = self._session.options.official
         for text in self._left_out:
-            reporter.write_line(text, red=self._session.options.official, yellow=not self._session.options.official)
+            wrapped = textwrap.fill(text, width, subsequent_indent="    ", break_on_hyphens=False)
+            reporter.write_line(wrapped, red=official, yellow=not official)
+        if self._left_out and official:
+            reporter.write_line("    an official session fails on what was left out", red=True)
         for text in self._troubles:
             reporter.write_line(text, red=True)
 
     def _settle(self, suite: Suite) -> None:
-        mine = [judged for judged in self._judged if self._session.config.rootpath / judged.folder == suite.folder]
-        self._left_out += _left_out(
-            suite, {judged.verdict.id for judged in mine}, official=self._session.options.official
-        )
+        mine = [judged for judged in self._judged if Path(judged.folder) == suite.folder]
+        self._left_out += _left_out(suite, {judged.verdict.id for judged in mine}, self._why_left_out())
         if not mine:
             return
         folder = self._session.options.report / suite.name
@@ -116,6 +120,11 @@ class Outcomes:
         else:
             self._reports.append((report, folder / "index.html"))
 
+    def _why_left_out(self) -> str:
+        if self._stopped:
+            return "this session was stopped before"
+        return "no test of this session judged it (deselected, not collected or deleted)"
+
     def _occasion(self, suite: Suite, mine: list[Judged]) -> Occasion:
         options = self._session.options
         return Occasion(
@@ -123,7 +132,7 @@ class Outcomes:
             session=self._session.id,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
             mode="records" if options.records else "measured",
-            folder=_shown(options.records[0] if options.records else options.report, self._session.config),
+            folder=shown(options.records[0] if options.records else options.report, self._session.config),
             command=scrub_command(tuple(sys.argv)),
             titles={judged.verdict.id: judged.title for judged in mine},
             tests={judged.verdict.id: judged.test for judged in mine},
@@ -140,22 +149,7 @@ class Outcomes:
         ]
 
 
-def _left_out(suite: Suite, judged: set[str], *, official: bool) -> list[str]:
-    """One line for each frozen mark or claim of which this session says nothing."""
-    if suite.lock is None:
-        return []
-    missing = missing_from(suite.lock, tuple(judged))
-    consequence = "; an official session fails on it" if official else ""
-    return [
-        f"UNJUDGED {frozen}: frozen in {suite.lock_path.name}, and no test of this session judged it "
-        f"(deselected, not collected or deleted){consequence}"
-        for frozen in missing
-    ]
-
-
-def _shown(path: Path, config: pytest.Config) -> str:
-    """A path as the reader would type it."""
-    try:
-        return str(path.relative_to(config.invocation_params.dir))
-    except ValueError:
-        return str(path)
+def _left_out(suite: Suite, judged: set[str], why: str) -> list[str]:
+    """One line for the frozen marks and claims of which this session says nothing."""
+    missing = [] if suite.lock is None else missing_from(suite.lock, tuple(judged))
+    return [f"UNJUDGED {', '.join(missing)}: frozen in {suite.lock_path.name}, and {why}"] if missing else []

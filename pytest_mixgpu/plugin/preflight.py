@@ -8,10 +8,10 @@ import pytest
 
 from pytest_mixgpu.devices.allocate import allocate
 from pytest_mixgpu.devices.inventory import describe, take_inventory
-from pytest_mixgpu.devices.lease import busy_ids, lease
+from pytest_mixgpu.devices.lease import busy_ids
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
-from pytest_mixgpu.errors import DeviceBusyError, MixgpuError
+from pytest_mixgpu.errors import MixgpuError, PoolShortfallError
 from pytest_mixgpu.plugin.suites import suite_folder
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def preflight_arguments(config: pytest.Config) -> None:
     for argument in config.args:
         path = (config.invocation_params.dir / argument.partition("::")[0]).resolve()
         suite = session.suite_at(suite_folder(path, config.rootpath))
+        session.named.append(suite)
         try:
             if suite.plan is not None:
                 session.preflight_suite(suite)
@@ -62,19 +63,7 @@ def pool_for_request(request: str | None, *, plan: Plan | None) -> Pool:
         return allocate(PoolSpec.parse(text), inventory, avoid=busy_ids(Pool(devices=inventory.devices)))
     except MixgpuError as error:
         hint = ""
-        if request is not None:
+        if request is not None and isinstance(error, PoolShortfallError):
             stand_in = f"rehearses on {rehearsal}" if rehearsal else "rehearses on what is here"
             hint = f" To rehearse without these devices, leave --gpus out: the suite then {stand_in}."
         raise pytest.UsageError(f"--gpus={text}: {error}{hint}") from error
-
-
-def refuse_busy(pool: Pool, *, wait_s: float) -> None:
-    """Make sure that the pool is free, or becomes so while it is waited for.
-
-    Raises:
-        pytest.UsageError: another session holds a device; it names the holder.
-    """
-    try:
-        lease(pool, wait_s=wait_s, holder="a look whether it is free").release()
-    except DeviceBusyError as error:
-        raise pytest.UsageError(f"{error} Wait for it with --mixgpu-wait=SECONDS.") from error

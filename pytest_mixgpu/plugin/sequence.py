@@ -48,7 +48,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
         workload: a recipe in place of the plan's; with another than the plan's own everything is a rehearsal.
         pool_was_asked: whether the user named the pool; then the rehearsal's fleet takes all of it.
     """
-    real = tuple(role for role in plan.roles if _holds(pool, role.pool))
+    real = tuple(role for role in plan.roles if holds(pool, role.pool))
     found = []
     if real:
         chosen = _workload(plan, workload, plan.workload)
@@ -70,7 +70,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
                 rehearsal=True,
                 workload=_workload(plan, workload, plan.rehearsal.workload),
                 settings=plan.rehearsal.settings,
-                roles=tuple(role for role in roles if role.name in missing and _holds(pool, role.pool)),
+                roles=tuple(role for role in roles if role.name in missing and holds(pool, role.pool)),
                 seeds=plan.rehearsal.seeds,
                 evaluation=plan.rehearsal.evaluation or plan.evaluation,
             )
@@ -118,7 +118,8 @@ def _parity_group(roles: tuple[RolePlan, ...], pool: Pool, index: int) -> Iterat
             yield PlannedRun(group="parity", role=role, pool=subpool(pool, PoolSpec.parse(role.pool)), seed_index=index)
 
 
-def _holds(pool: Pool, request: str) -> bool:
+def holds(pool: Pool, request: str) -> bool:
+    """Whether a pool has the devices that a request names."""
     try:
         subpool(pool, PoolSpec.parse(request))
     except PoolShortfallError:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_mixgpu.errors import MixgpuError
+from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
+from pytest_mixgpu.plugin.holding import SIBLINGS_WAIT_S, Holding
+from pytest_mixgpu.plugin.keys import SESSION_ID
 from pytest_mixgpu.plugin.progress import Progress
+from pytest_mixgpu.plugin.sequence import holds
 from pytest_mixgpu.plugin.suites import Suite, suite_folder
 
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.runs import Runs
 
 
+NEED_DEVICES = frozenset({"gpus", "runs", "stopwatch"})
+"""Fixtures that a test cannot have without devices."""
+
+
 class MixgpuSession:
     """Made at the first test that is ours; closed with pytest's configuration."""
 
@@ -32,7 +39,7 @@ class MixgpuSession:
         self.config = config
         self.options = options
         worker = getattr(config, "workerinput", None)
-        self.id: str = worker["testrunuid"] if worker else uuid.uuid4().hex
+        self.id: str = worker["mixgpu_session"] if worker else config.stash.setdefault(SESSION_ID, uuid.uuid4().hex)
         self.shares_session = worker is not None
         self._marks: dict[str, tuple[PassMark | Claim, ...]] = {}
         self._suites: dict[Path, Suite] = {}
@@ -44,6 +51,11 @@ class MixgpuSession:
         self._experiments: dict[Path, Experiment] = {}
         self._launcher: Launcher | None = None
         self._progress = Progress(config)
+        self.holding = Holding(
+            wait_s=SIBLINGS_WAIT_S if self.shares_session else options.wait_s, say=self._progress.say
+        )
+        self.named: list[Suite] = []
+        """Suites that the command line names, in xdist's controller, which collects no test."""
 
     def read_marks(self, items: Sequence[pytest.Item]) -> None:
         """Read the markers of these tests.
@@ -96,8 +108,11 @@ class MixgpuSession:
 
     def suites(self) -> tuple[Suite, ...]:
         """All suites that tests of this session belong to."""
+        named = {suite.folder: suite for suite in self.named if suite.plan is not None or suite.lock is not None}
         return tuple(
-            {self.suite_of(item).folder: self.suite_of(item) for item in (*self._items, *self.deselected)}.values()
+            (
+                named | {self.suite_of(item).folder: self.suite_of(item) for item in (*self._items, *self.deselected)}
+            ).values()
         )
 
     def preflight(self, items: Sequence[pytest.Item]) -> None:
@@ -110,17 +125,18 @@ class MixgpuSession:
         # already, and what it could not see fails the tests that ask for it.
         if self.options.edits_lock or self.shares_session:
             return
+        looked_at: set[Path] = set()
         for item in items:
             suite = self.suite_of(item)
+            needs = NEED_DEVICES & set(getattr(item, "fixturenames", ()))
             try:
                 _ = suite.plan, suite.lock
-                needs_runs = "runs" in getattr(item, "fixturenames", ())
-                if self.options.records:
+                if "runs" in needs:
+                    self._refuse_without_plan(item)
+                if self.options.records or suite.folder in looked_at or not (needs or self.options.gpus):
                     continue
-                if needs_runs or self.options.gpus is not None:
-                    self.pool_for(item)
-                if needs_runs and suite.plan is not None:
-                    self.preflight_suite(suite)
+                self.preflight_suite(suite)
+                looked_at.add(suite.folder)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
 
@@ -129,12 +145,13 @@ class MixgpuSession:
 
         Raises:
             MixgpuError: something is missing.
-            pytest.UsageError: the pool is missing or busy.
+            pytest.UsageError: the pool is missing.
         """
-        from pytest_mixgpu.plugin.preflight import refuse_busy
-
-        self.experiment_of(suite).preflight()
-        refuse_busy(self.pool_of(suite), wait_s=self.options.wait_s)
+        pool = self.pool_of(suite)
+        if suite.plan is not None:
+            self.experiment_of(suite).preflight()
+        with self.holding.hold(pool, what_for="a look whether it is free"):
+            pass
 
     def evidence_of(self, suite: Suite) -> Evidence | None:
         """What was last judged of a suite's runs in this process; in xdist's controller it is gathered anew."""
@@ -151,12 +168,16 @@ class MixgpuSession:
         from pytest_mixgpu.plugin.runs import Runs
 
         suite = self.suite_of(item)
-        if suite.plan is None:
-            raise pytest.UsageError(
-                f"{item.nodeid} asks for `runs`, and there is no plan: write {suite.plan_path} (see README, "
-                "'A suite of your own'), or judge samples of the `stopwatch` fixture instead"
-            )
+        self._refuse_without_plan(item)
         return Runs(self.experiment_of(suite))
+
+    def _refuse_without_plan(self, item: pytest.Item) -> None:
+        suite = self.suite_of(item)
+        if suite.plan is None:
+            raise PlanError(
+                f"{item.nodeid} asks for `runs`, and there is no plan: write {suite.plan_path} "
+                "(README: 'With a plan'), or judge samples of the `stopwatch` fixture instead"
+            )
 
     def experiment_of(self, suite: Suite) -> Experiment:
         """The experiment of a suite, shared by all its tests."""
@@ -171,6 +192,7 @@ class MixgpuSession:
                 pool=lambda: self.pool_of(suite),
                 launcher=lambda: self.launcher,
                 say=self._progress.say,
+                hold=lambda pool: self.holding.hold(pool, what_for=suite.name),
             )
         return self._experiments[suite.folder]
 
@@ -195,8 +217,10 @@ class MixgpuSession:
         """Whether this session's CPU cores stand in for the pool that a mark names: a rehearsal."""
         if not mark.pool:
             return False
+        if self.options.records:
+            return False
         pool = self.pool_for(item)
-        return pool.is_cpu and mark.pool != pool.spec
+        return pool.is_cpu and not holds(pool, mark.pool)
 
     def marks_in(self, suite: Suite) -> dict[str, PassMark | Claim]:
         """Marks and claims of a suite as its tests now write them."""
@@ -206,6 +230,14 @@ class MixgpuSession:
             if self.suite_of(item) == suite
             for mark in self.marks_of(item)
         }
+
+    def code_changed(self, suite: Suite) -> bool:
+        """Whether what takes durations and judges them is not the code that the suite's lock names."""
+        if suite.lock is None:
+            return False
+        from pytest_mixgpu.plugin.measure import code_digests
+
+        return code_digests().code != suite.lock.bindings.code
 
     def close(self) -> None:
         """Stop preloaded processes."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_mixgpu.devices.model import Device
+    from pytest_mixgpu.devices.model import Device, Pool
 
 
 class Stopwatch:
@@ -35,7 +35,13 @@ class Stopwatch:
         self._find_benchmark: Callable[[], Any | None] | None = find_benchmark
 
     def __call__(
-        self, work: Callable[[], object], *, num_samples: int = 10, num_warmups: int = 3, name: str = ""
+        self,
+        work: Callable[[], object],
+        *,
+        num_samples: int = 10,
+        num_warmups: int = 3,
+        name: str = "",
+        on: Pool | None = None,
     ) -> Samples:
         """Do the work `num_warmups + num_samples` times and time each go; warm-ups are kept and not judged.
 
@@ -44,6 +50,7 @@ class Stopwatch:
             num_samples: durations that count, at least 1.
             num_warmups: goes before those.
             name: what the samples are called; the test's name if empty.
+            on: the devices that the work uses, where these are more than the first: `gpus`, or a part of it.
 
         Returns:
             Durations in seconds, with the id and kind of the device that did the work.
@@ -53,7 +60,8 @@ class Stopwatch:
         """
         clock = clock_for(self.device.torch_device)
         name = name or self._name
-        devices, kinds = (self.device.id,), (self.device.kind,)
+        used = (self.device,) if on is None else on.devices
+        devices, kinds = tuple(device.id for device in used), tuple(device.kind for device in used)
         find_benchmark, self._find_benchmark = self._find_benchmark, None
         benchmark = None if find_benchmark is None else find_benchmark()
         if benchmark is None:

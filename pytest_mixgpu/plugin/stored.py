@@ -24,7 +24,7 @@ class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
-    """Read all registered runs of a suite; one that is still being written belongs to another session: left out."""
+    """Read all registered runs of a suite, whatever became of them."""
     registered: list[LedgerEntry] = []
     records: list[RunRecord] = []
     lost: list[LostRun] = []
@@ -32,8 +32,7 @@ def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
     for folder in folders:
         for run in RunStore(folder).survey(suite):
             registered.append(run.registered)
-            if run.is_running:
-                continue
+            # One that is still being written counts as it stands: it was registered, and it has no outcome yet.
             if run.record is None:
                 lost.append(_lost(run))
                 continue

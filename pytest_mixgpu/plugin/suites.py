@@ -12,6 +12,8 @@ from pytest_mixgpu.records.plan_file import load_plan
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from pytest_mixgpu.marks.lock import Lock
     from pytest_mixgpu.records.plan import Plan
 
@@ -49,6 +51,14 @@ class Suite:
     def name(self) -> str:
         """What records and report folders call it: the plan's id, else the folder's name."""
         return self.folder.name if self.plan is None else self.plan.id
+
+
+def shown(path: Path, config: pytest.Config) -> str:
+    """A path as the user would type it where the session was started."""
+    try:
+        return str(path.relative_to(config.invocation_params.dir))
+    except ValueError:
+        return str(path)
 
 
 def suite_folder(test_file: Path, root: Path) -> Path:
