@@ -126,7 +126,10 @@ class _Conductor:
         now_s = time.monotonic()
         self._leased_s = now_s if leased_at is None else leased_at
         self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
-        self._moved_bytes = 0
+        # DistributedDataParallel moves bytes that nobody counts.
+        self._moved_bytes = None if setup.header.settings.exchange == "ddp" else 0
+        self._is_moving = False
+        """Whether bytes move that are only counted when all have: a run that ends meanwhile does not know its sum."""
         self._job: Job | None = None
 
     def conduct(self, make_job: Callable[[JobSetup], Job]) -> RunRecord:
@@ -156,20 +159,21 @@ class _Conductor:
         header = self._setup.header
         began_s = time.monotonic()
         self._say(f"starting {len(header.pool)} participant(s)")
-        start = job.start()
+        with self._moving():
+            start = job.start()
         self._writer.write(start)
-        self._moved_bytes += _moved_at_start(start, header)
+        self._count(_moved_at_start(start, header))
         self._say(f"ready after {time.monotonic() - began_s:.1f} s")
 
     def _train(self, job: Job) -> None:
         settings = self._setup.header.settings
         lines: list[RoundLine] = []
         for index in range(job.num_rounds):
-            with self._span("training"):
+            with self._span("training"), self._moving():
                 line = self._run_round(job, index)
             lines.append(line)
             self._writer.write(line)
-            self._moved_bytes += sum(line.sent_bytes) + sum(line.received_bytes)
+            self._count(sum(line.sent_bytes) + sum(line.received_bytes))
             self._say(describe_round(lines, num_rounds=job.num_rounds))
             if settings.evaluate_every and (index + 1) % settings.evaluate_every == 0:
                 self._evaluate(job, "validation")
@@ -189,6 +193,16 @@ class _Conductor:
             line,
             foreign_share=tuple(shares.get(each.ordinal) if each.vendor == "cpu" else None for each in devices),
         )
+
+    @contextlib.contextmanager
+    def _moving(self) -> Iterator[None]:
+        self._is_moving = self._setup.header.settings.exchange != "none"
+        yield
+        self._is_moving = False
+
+    def _count(self, num_bytes: int) -> None:
+        if self._moved_bytes is not None:
+            self._moved_bytes += num_bytes
 
     def _evaluate(self, job: Job, split: Literal["validation", "test"]) -> Evaluation:
         with self._span("evaluation"):
@@ -220,7 +234,7 @@ class _Conductor:
                     reason=reason,
                     spans=tuple(self._spans),
                     leased_s=time.monotonic() - self._leased_s,
-                    moved_bytes=self._moved_bytes,
+                    moved_bytes=None if self._is_moving else self._moved_bytes,
                 )
             )
         return record

@@ -217,3 +217,27 @@ def test_moved_bytes_are_counted(tmp_path: Path) -> None:
 
     assert record.outcome is not None
     assert 2 * 100 + 4 * 2 * 2 * 100 == record.outcome.moved_bytes
+
+
+@pytest.mark.parametrize(
+    ("exchange", "fails_at", "expected"),
+    [
+        ("ddp", "", None),
+        ("star", "start", None),
+        ("star", "round 1", None),
+        ("star", "validation", 2 * 100 + 2 * 2 * 2 * 100),
+        ("none", "round 1", 0),
+    ],
+    ids=["nobody counts", "died at the start", "died in a round", "died between rounds", "nothing moves"],
+)
+def test_moved_bytes_are_known_or_not_stated(
+    tmp_path: Path, exchange: str, fails_at: str, expected: int | None
+) -> None:
+    """What was not counted to its end is unknown, and not 0."""
+    header = made_header(exchange=exchange, rounds=3, evaluate_every=2)
+    job = FakeJob(num_rounds=4, update_bytes=100 * (exchange == "star"), fails_at=fails_at, error=_fail())
+
+    record = _conduct(job, tmp_path, header)
+
+    assert record.outcome is not None
+    assert expected == record.outcome.moved_bytes
