@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.digests import folder_digests
-from pytest_mixgpu.records.ledger import LedgerEntry
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.records.store import RECORD_NAME, RunStore, entry_for
+from pytest_mixgpu.records.store import RECORD_NAME, entry_for
 
 _BOUND = (
     "run_id", "session", "suite", "role", "name", "leg", "repeat", "seed", "rehearsal", "plan_digest", "lock_digest",
@@ -39,23 +39,6 @@ def check_record(record: RunRecord, folder: Path, entry: LedgerEntry) -> list[st
     if record.outcome is not None:
         faults += _file_faults(record.id, record.outcome.files, folder_digests(folder, without=(RECORD_NAME,)))
     return faults
-
-
-def check_store(store: RunStore, suite: str | None = None) -> tuple[str, ...]:
-    """Return what does not match in a whole report folder: chain, records, their files, and folders without a run.
-
-    Args:
-        store: the report folder.
-        suite: only the runs of this plan; the chain is always looked at whole.
-    """
-    faults = list(store.ledger.verify())
-    faults += [f"{store.folder / 'runs' / name} is not registered in the ledger" for name in store.strays()]
-    for run in store.survey(suite):
-        if run.record is not None:
-            faults += check_record(run.record, run.folder, run.closed or run.registered)
-        elif run.closed is not None:
-            faults += [f"run {run.id} was closed and cannot be read: {fault}" for fault in run.faults]
-    return tuple(faults)
 
 
 def _file_faults(run_id: str, sealed: dict[str, str], found: dict[str, str]) -> list[str]:

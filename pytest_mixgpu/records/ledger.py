@@ -11,61 +11,14 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from pytest_mixgpu.errors import LedgerError
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, LedgerReading, read_chain, read_line, story_faults
 
-Event = Literal["open", "register", "close", "repair"]
-FIRST_PREV = "0" * 64
-"""What the first line holds in place of the hash of a line before it."""
-
-
-class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One line of the ledger. What does not apply to an event is empty, and is left out of the line."""
-
-    n: int = -1
-    """Place in the ledger, from 0; set when it is appended."""
-    prev: str = ""
-    """SHA-256 of the raw bytes of the line before; set when it is appended."""
-    at: str
-    """UTC, ISO 8601, as the host's clock said."""
-    event: Event
-    """`open` is the first line of a ledger and binds it to a lock; `repair` says that a torn line was cut off."""
-    run_id: str = ""
-    session: str = ""
-    suite: str = ""
-    role: str = ""
-    name: str = ""
-    leg: str = ""
-    repeat: int | None = None
-    seed: int | None = None
-    rehearsal: bool | None = None
-    plan_digest: str = ""
-    lock_digest: str = ""
-    record_digest: str = ""
-    """SHA-256 of the closed record's bytes; `close` only."""
-    status: str = ""
-    """How the run ended; `close` only."""
-    note: str = ""
-    """In a `repair`: how many bytes were cut off, and their SHA-256."""
-
-
-class LedgerReading(msgspec.Struct, frozen=True, kw_only=True):
-    """A ledger as it lies there."""
-
-    entries: tuple[LedgerEntry, ...]
-    """As far as lines can be read at all."""
-    head: str
-    """SHA-256 of the last whole line; empty for no line."""
-    count: int
-    """Number of whole lines."""
-    faults: tuple[str, ...]
-    """What is wrong with the chain, one sentence a fault."""
-    torn: bytes = b""
-    """Bytes after the last end-of-line: what a killed writer left behind."""
+__all__ = ["Ledger", "LedgerEntry", "sync_folder", "utc_now", "write_all"]
 
 
 class Ledger:
@@ -152,7 +105,7 @@ class Ledger:
             if reading.faults:
                 raise LedgerError(_refusal(reading))
             placed = _place(_with_preface(entry, reading), reading)
-            story = _story_faults([*reading.entries, *placed], name=str(self.path))
+            story = story_faults([*reading.entries, *placed], name=str(self.path))
             if story:
                 raise LedgerError(f"{story[0]}; nothing was written")
             lines = b"".join(msgspec.json.encode(one) + b"\n" for one in placed)
@@ -191,37 +144,6 @@ class Ledger:
             sync_folder(self.path.parent)
 
 
-def read_chain(raw: bytes, *, name: str) -> LedgerReading:
-    """Read a ledger's bytes and name every fault of the chain.
-
-    Args:
-        raw: the bytes.
-        name: how faults call the file.
-    """
-    *lines, torn = raw.split(b"\n")
-    entries: list[LedgerEntry] = []
-    faults: list[str] = []
-    prev = FIRST_PREV
-    for number, line in enumerate(lines, start=1):
-        try:
-            entry = _read_line(line)
-        except LedgerError as error:
-            faults.append(f"{name}, line {number}: {error}")
-        else:
-            entries.append(entry)
-            if entry.n != number - 1:
-                faults.append(f"{name}, line {number}: found entry number {entry.n}, expected {number - 1}")
-            if entry.prev != prev:
-                claimed = f"{entry.prev[:12]}… as the hash of the line before"
-                faults.append(f"{name}, line {number}: found {claimed}, which has {prev[:12]}…")
-        prev = sha256(line).hexdigest()
-    if not faults:
-        faults += _story_faults(entries, name=name)
-    return LedgerReading(
-        entries=tuple(entries), head=prev if lines else "", count=len(lines), faults=tuple(faults), torn=torn
-    )
-
-
 def utc_now() -> str:
     """Return the host's clock in UTC as ISO 8601 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -241,38 +163,6 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _read_line(line: bytes) -> LedgerEntry:
-    try:
-        entry = msgspec.json.decode(line, type=LedgerEntry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LedgerError(f"not an entry of a ledger: {error}") from error
-    if msgspec.json.encode(entry) != line:
-        raise LedgerError("not written as this ledger writes (blanks, order or repetition of keys)")
-    return entry
-
-
-def _story_faults(entries: list[LedgerEntry], *, name: str) -> list[str]:
-    """Return what cannot have happened: a run closed that never began, or twice, or an entry before the opening."""
-    faults: list[str] = []
-    open_runs: set[str] = set()
-    seen: set[str] = set()
-    for number, entry in enumerate(entries, start=1):
-        where = f"{name}, line {number}"
-        if (entry.event == "open") != (number == 1):
-            faults.append(f"{where}: found `{entry.event}`, expected `open` as the first line and nowhere else")
-        if entry.event == "register":
-            if entry.run_id in seen:
-                faults.append(f"{where}: run {entry.run_id} is registered for the second time")
-            seen.add(entry.run_id)
-            open_runs.add(entry.run_id)
-        if entry.event == "close":
-            if entry.run_id not in open_runs:
-                why = "for the second time" if entry.run_id in seen else "but was never registered"
-                faults.append(f"{where}: run {entry.run_id} is closed {why}")
-            open_runs.discard(entry.run_id)
-    return faults
 
 
 def _with_preface(entry: LedgerEntry, reading: LedgerReading) -> list[LedgerEntry]:
@@ -302,7 +192,7 @@ def _place(fresh: list[LedgerEntry], reading: LedgerReading) -> list[LedgerEntry
     for n, entry in enumerate(fresh, start=reading.count):
         placed.append(msgspec.structs.replace(entry, n=n, prev=prev))
         line = msgspec.json.encode(placed[-1])
-        _read_line(line)
+        read_line(line)
         prev = sha256(line).hexdigest()
     return placed
 

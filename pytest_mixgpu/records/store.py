@@ -12,9 +12,10 @@ import msgspec
 
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.records.assemble import Story, assemble
+from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.codec import encode
 from pytest_mixgpu.records.digests import folder_digests
-from pytest_mixgpu.records.ledger import Ledger, LedgerEntry, sync_folder, write_all
+from pytest_mixgpu.records.ledger import Ledger, sync_folder, write_all
 from pytest_mixgpu.records.model import Header, Line, Outcome, RunRecord
 
 RECORD_NAME = "record.jsonl"

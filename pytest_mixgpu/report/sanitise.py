@@ -40,14 +40,6 @@ def clean(text: str, *, limit: int = MAX_CHARACTERS) -> str:
     return f"{shown} [{left_out:,} characters left out]" if left_out else shown
 
 
-def clean_lines(text: str, *, max_lines: int = 40, limit: int = MAX_CHARACTERS) -> tuple[str, ...]:
-    """Clean a text that has lines, such as the tail of a log. The last lines are kept."""
-    lines = text.split("\n")
-    kept = lines[-max_lines:]
-    head = (f"[{len(lines) - len(kept):,} lines left out]",) if len(kept) < len(lines) else ()
-    return (*head, *(clean(line.rstrip("\r"), limit=limit) for line in kept))
-
-
 def clean_for_log(line: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Clean a line of terminal output, which may be the log of a CI service that takes orders from its lines."""
     safe = _BRACKET_COMMAND.sub("# #", clean(line, limit=limit))

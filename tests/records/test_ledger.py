@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import LedgerError
-from pytest_mixgpu.records.ledger import FIRST_PREV, Ledger, LedgerEntry, read_chain
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, read_chain
+from pytest_mixgpu.records.ledger import Ledger
 
 AT = "2026-11-29T12:00:00.000+00:00"
 

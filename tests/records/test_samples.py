@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from pytest_mixgpu.jobs.workloads.bits import decode_bits
+from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.timing.phases import attribute

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_mixgpu.records.integrity import check_store
 from pytest_mixgpu.records.store import RunStore
 from tests.samples import FIRST_MOMENT, make_experiment
+from tests.stored_faults import faults_of
 
 ROOT = Path(__file__).parents[2]
 MANY = 100_000
@@ -43,7 +43,7 @@ def test_a_writer_that_is_killed_leaves_an_aborted_run_at_most(tmp_path: Path) -
             wait_for_lines(store.ledger.path, store.ledger.count + 2)
             time.sleep(noise.uniform(0, 0.05))
             writer.kill()
-        assert () == check_store(store)
+        assert () == faults_of(store)
         own = [run for run in store.survey() if run.registered.session == f"session-{attempt}"]
         assert all(run.closed for run in own[:-1])
         statuses = {run.record.status for run in own if run.record and not run.closed}
@@ -59,10 +59,10 @@ def test_two_writers_at_once_share_one_chain(tmp_path: Path) -> None:
     writers = [start_writer(tmp_path, session, 15) for session in ("one", "two")]
     wait_for_lines(store.ledger.path, 1)
     while any(writer.poll() is None for writer in writers):
-        assert () == check_store(store)
+        assert () == faults_of(store)
         assert "aborted" not in {record.status for record in store.records()}
     assert [0, 0] == [writer.wait() for writer in writers]
-    assert () == check_store(store)
+    assert () == faults_of(store)
     sessions = [record.header.session for record in store.records()]
     assert (15, 15, 61) == (sessions.count("one"), sessions.count("two"), store.ledger.count)
 
@@ -93,4 +93,4 @@ def test_a_run_that_was_cut_at_any_byte_is_aborted_and_readable(
     assert ["aborted"] == [one.status for one in store.records()]
     later = FIRST_MOMENT + timedelta(hours=1)
     make_experiment(folder, names=["fleet"], session="later", at=later)
-    assert (["aborted", "completed"], ()) == ([one.status for one in store.records()], check_store(store))
+    assert (["aborted", "completed"], ()) == ([one.status for one in store.records()], faults_of(store))

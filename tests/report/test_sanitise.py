@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mixgpu.report.sanitise import clean, clean_for_log, clean_lines
+from pytest_mixgpu.report.sanitise import clean, clean_for_log
 
 any_text = st.text(st.characters(exclude_categories=()))
 
@@ -36,11 +36,6 @@ def test_what_could_act_is_shown_instead(text: str, expected: str) -> None:
 def test_a_text_that_is_cut_says_so() -> None:
     """Nothing is left out in silence."""
     assert clean("abcdef", limit=4) == "abcd [2 characters left out]"
-
-
-def test_the_last_lines_of_a_log_are_kept() -> None:
-    """The end of a log is where the cause stands."""
-    assert clean_lines("a\nb\r\nc", max_lines=2) == ("[1 lines left out]", "b", "c")
 
 
 @pytest.mark.parametrize(
