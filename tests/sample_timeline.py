@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pytest_mixgpu.jobs.workloads.bits import encode_bits
+from pytest_mixgpu.records.bits import encode_bits
 from pytest_mixgpu.records.model import Evaluation, Fault, Header, Line, Outcome, RoundLine, Span, Start
 from tests.sample_parts import PARTS, hex_of, make_host, make_links, make_workers
 from tests.sample_rounds import plain_round, solo_round, star_round

@@ -26,7 +26,7 @@ def evaluator_paths() -> tuple[Path, ...]:
         # Weights come to the model through the one; the other makes float32 mean float32.
         jobs / "state.py",
         jobs / "training.py",
-        workloads / "bits.py",
+        _PACKAGE / "records" / "bits.py",
         workloads / "build.py",
         workloads / "evaluate.py",
         workloads / "network.py",

@@ -8,8 +8,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.git import parse_moment
-from pytest_mixgpu.records.model import RoundLine, RunRecord
+from pytest_mixgpu.records.bits import decode_bits
+from pytest_mixgpu.records.model import Evaluation, RoundLine, RunRecord
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
 from pytest_mixgpu.timing.phases import attribute
 
@@ -174,9 +176,9 @@ def _test_faults(run: RunRecord) -> Iterator[str]:
     counts = {} if run.start is None else run.start.data_counts
     if test.num_total != counts.get("test") or not 0 <= test.num_correct <= test.num_total:
         yield f"scored {test.num_correct} of {test.num_total}, the test set has {counts.get('test')}"
-    bits = ones(test.correct_bits, test.num_total)
-    if bits is None or bits != test.num_correct:
-        yield f"counts {test.num_correct} images right, its bits per image say {bits}"
+    fault = _bit_fault(test)
+    if fault:
+        yield fault
     if run.rounds and test.after_round != run.rounds[-1].index:
         yield f"was scored after round {test.after_round}, its last round is {run.rounds[-1].index}"
     trained = sum(sum(line.samples) for line in run.rounds)
@@ -184,17 +186,13 @@ def _test_faults(run: RunRecord) -> Iterator[str]:
         yield f"was scored after {test.samples_seen} training samples, its rounds processed {trained}"
 
 
-def ones(bits: str, num_total: int) -> int | None:
-    """Count the ones of a hexadecimal row with one bit a sample, filled up to bytes; None if it is no such row."""
+def _bit_fault(test: Evaluation) -> str:
+    """Say where a count does not agree with the bits per image that it was counted from; empty if it does."""
     try:
-        raw = bytes.fromhex(bits)
-    except ValueError:
-        return None
-    padding = 8 * len(raw) - num_total
-    number = int.from_bytes(raw)
-    if not 0 <= padding < 8 or number & ((1 << padding) - 1):
-        return None
-    return number.bit_count()
+        bits = sum(decode_bits(test.correct_bits, test.num_total))
+    except RecordError as error:
+        return f"counts {test.num_correct} images right, its bits per image cannot be read: {error}"
+    return "" if bits == test.num_correct else f"counts {test.num_correct} images right, its bits per image say {bits}"
 
 
 def _allowed_s(run: RunRecord, line: RoundLine) -> float:

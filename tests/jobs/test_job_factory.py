@@ -74,15 +74,15 @@ def test_the_evaluator_is_part_of_the_code() -> None:
 @pytest.mark.parametrize(
     "decider",
     [
-        "scoring.py",
-        "workloads/bits.py",
-        "workloads/build.py",
-        "workloads/evaluate.py",
-        "workloads/sources/arrays.py",
-        "workloads/sources/pets.py",
-        "workloads/sources/place.py",
+        "jobs/scoring.py",
+        "records/bits.py",
+        "jobs/workloads/build.py",
+        "jobs/workloads/evaluate.py",
+        "jobs/workloads/sources/arrays.py",
+        "jobs/workloads/sources/pets.py",
+        "jobs/workloads/sources/place.py",
     ],
 )
 def test_whatever_decides_about_right_and_wrong_is_of_the_evaluator(decider: str) -> None:
     """Crop, resize, normalisation and number format move answers as the comparison itself does."""
-    assert _PACKAGE / "jobs" / decider in evaluator_paths()
+    assert _PACKAGE / decider in evaluator_paths()

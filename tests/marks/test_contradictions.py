@@ -1,13 +1,10 @@
 """What in a record cannot have happened, found where the record was sealed again."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pytest_mixgpu.jobs.workloads.bits import encode_bits
 from pytest_mixgpu.marks.compare import baseline_differences, control_differences, environment_differences
-from pytest_mixgpu.marks.soundness import contradictions, copies, ones
+from pytest_mixgpu.marks.soundness import contradictions, copies
 from tests.sample_timeline import MadeRun
 from tests.samples import Doctor, as_record, make_run, make_runs, with_header, with_outcome, with_workers
 
@@ -69,25 +66,22 @@ def test_doctored_record_is_found_out(doctor: Doctor, says: str) -> None:
     assert all(record.id in text for text in found)
 
 
-@given(values=st.lists(st.booleans(), min_size=1, max_size=700))
-def test_ones_are_counted_as_the_evaluator_wrote_them(values: list[bool]) -> None:
-    """Count and bits agree for any test set."""
-    assert sum(values) == ones(encode_bits(values), len(values))
-
-
 @pytest.mark.parametrize(
-    ("bits", "num_total"),
+    ("bits", "says"),
     [
-        pytest.param("zz", 8, id="no-hexadecimal"),
-        pytest.param("ff", 16, id="too-short"),
-        pytest.param("ffff", 8, id="too-long"),
-        pytest.param("ff", 7, id="a-one-beyond-the-end"),
-        pytest.param("", 8, id="empty"),
+        pytest.param("zz", "is not hexadecimal", id="no-hexadecimal"),
+        pytest.param("ff", "450 samples need 57", id="too-short"),
+        pytest.param("ff" * 57, "ones beyond its 450 samples", id="a-one-beyond-the-end"),
+        pytest.param("", "450 samples need 57", id="empty"),
+        pytest.param("00" * 57, "its bits per image say 0", id="another-count"),
     ],
 )
-def test_bits_that_do_not_fit_are_no_count(bits: str, num_total: int) -> None:
-    """A row of another length says nothing."""
-    assert ones(bits, num_total) is None
+def test_score_whose_bits_do_not_give_its_count_is_found_out(bits: str, says: str) -> None:
+    """The count is taken from one bit an image; a row of another length says nothing."""
+    (test,) = (one for one in make_run().evaluations if one.split == "test")
+    run = make_run()._replace(evaluations=(replace(test, correct_bits=bits),))
+
+    assert any(says in text for text in contradictions(as_record(run))), contradictions(as_record(run))
 
 
 @pytest.mark.parametrize("what", ["nonce", "raw timings", "processes"])

@@ -255,6 +255,13 @@ MARK_CASES = (
     ),
     Case(
         "e1-parity",
+        "bits-of-another-test-set",
+        doctored(tests_as(correct_bits="ff"), name="mixed"),
+        "VOID",
+        "its bits per image cannot be read",
+    ),
+    Case(
+        "e1-parity",
         "bits-disagree",
         doctored(tests_as(num_correct=439), name="mixed"),
         "VOID",

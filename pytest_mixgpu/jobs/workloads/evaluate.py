@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_mixgpu.records.bits import encode_bits
 from pytest_mixgpu.jobs.workloads.build import OpenWorkload, computing_in
+from pytest_mixgpu.records.bits import encode_bits
 
 if TYPE_CHECKING:
     import torch
