@@ -164,6 +164,26 @@ def test_every_setting_of_every_role_is_shown() -> None:
     assert "recipe.optimizer.name" in shared
 
 
+def test_evaluator_and_workload_on_the_page_are_those_in_force() -> None:
+    """A rehearsal's own evaluator, with its threads; a workload that the plan does not describe has no target."""
+    own = {pair.name: pair.text for pair in conditions_section(records(), e1_plan()).pairs}
+    real = {pair.name: pair.text for pair in conditions_section(records(rehearsal=False), e1_plan()).pairs}
+    other = conditions_section(records(doctor=lambda run: with_settings(run, workload="letters")), e1_plan())
+
+    assert ("float32 on cpu, 1 thread", "float32 on cpu, 16 threads") == (own["Evaluator"], real["Evaluator"])
+    assert "95.0 % of the test set right" == own["Target"]
+    assert "Target" not in {pair.name for pair in other.pairs}
+
+
+def test_bytes_that_nobody_counted_are_not_stated() -> None:
+    """The usual tool's row says so; it does not say 0 B."""
+    cost = report_of([speedup()], records()).cost
+    rows = {row[0]: row for table in cost.tables for row in table.rows}
+
+    assert "not stated" == rows["reference"][-2]
+    assert "not stated" not in rows["fleet"][-2]
+
+
 def test_runs_of_one_role_that_differ_are_not_blurred() -> None:
     """Both values are shown."""
     other = only(lambda run: with_settings(run, batch_size=64), name="fleet", repeat=1)
