@@ -30,7 +30,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[RunRecord, ...] = ()
     """Attempts that ended early and count as the worst value."""
     beyond: tuple[RunRecord, ...] = ()
-    """Completed runs of a repeat that had its run before: listed, and no value."""
+    """Runs of a repeat that had its run before: listed, and no value."""
     wrong: tuple[Blemish, ...] = ()
     """Records that cannot be true, or are copies: nothing can be judged beside them, and the mark is VOID."""
     unfit: tuple[Blemish, ...] = ()

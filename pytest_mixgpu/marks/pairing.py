@@ -27,7 +27,7 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     lacking: tuple[str, ...]
     """What a repeat would need to be one, a sentence each."""
     beyond: tuple[RunRecord, ...]
-    """Completed runs for which another run stands already: the first counts, whatever it says."""
+    """Runs for which another run stands already: the first that completed counts, whatever it says."""
 
     @property
     def runs(self) -> tuple[RunRecord, ...]:
@@ -49,7 +49,7 @@ def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
         for runs in sessions.values():
             filled = _filled(runs, slots)
             if is_whole:
-                beyond += [run for run in runs if run.status == "completed"]
+                beyond += [run for run in runs if run.status == "completed" or has_shown(run)]
             elif len(filled) == len(slots):
                 is_whole = True
                 repeats.append(Repeat(index=index, runs=filled))

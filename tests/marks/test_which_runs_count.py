@@ -186,6 +186,17 @@ def test_first_completed_run_of_a_repeat_counts_and_no_later_one() -> None:
     assert all(run_id in {run.id for run in sessions.records[:8]} for run_id in verdict.run_ids)
 
 
+def test_a_bracket_that_broke_off_after_a_whole_one_is_listed() -> None:
+    """The first whole bracket of a repeat counts; what was tried after it is named, so nobody has to look for it."""
+    sessions = Sessions()
+    sessions.add(names=SPEED)
+    sessions.add(names=SPEED, doctor=only(lambda run: as_failed(run, after_rounds=3), name="fleet"))
+    verdict = sessions.judge("e1-speedup")
+
+    assert ("PASS", 1) == (verdict.word, verdict.n)
+    assert any("repeat 0 had a run of fleet before it" in text for text in verdict.details), verdict
+
+
 def test_repeats_beyond_those_that_the_lock_names_do_not_count() -> None:
     """One run is planned: a second is listed and not averaged in."""
     sessions = Sessions(runs=1)

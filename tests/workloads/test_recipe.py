@@ -8,6 +8,10 @@ import pytest
 from pytest_mixgpu.errors import MissingExtraError, PlanError, WorkloadError
 from pytest_mixgpu.jobs.workloads import recipe as recipes
 from pytest_mixgpu.jobs.workloads.model import Recipe
+from pytest_mixgpu.records.digests import canonical_digest
+from pytest_mixgpu.records.model import Settings
+from pytest_mixgpu.records.plan_file import settings_for
+from tests.samples import e1_plan
 
 SHIPPED = ("digits-vit", "mnist-ft", "pets-vit-b16")
 
@@ -137,3 +141,13 @@ def test_check_names_the_extra(tmp_path: Path) -> None:
 
     with pytest.raises(MissingExtraError, match=r"no_such_package.*pip install 'pytest-mixgpu\[mnist-ft\]'"):
         recipes.check_files(recipe, tmp_path)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_recipe_has_one_digest_before_and_after_it_was_recorded(name: str) -> None:
+    """A lock binds the recipe by this digest, and the runs that used it are joined by it."""
+    plan, recipe = e1_plan(), recipes.load_recipe(name)
+    settings = settings_for(plan.settings, plan.roles[0], recipe=recipe, shares=(plan.settings.round_steps,))
+    recorded = msgspec.json.decode(msgspec.json.encode(settings), type=Settings)
+
+    assert canonical_digest(recipe) == canonical_digest(recorded.recipe)
