@@ -61,6 +61,24 @@ def format_beside(value: float, bound: float, *, digits: int = 3) -> tuple[str, 
     return repr(value), repr(bound)
 
 
+def format_quantity_beside(value: float, bound: float, unit: str) -> tuple[str, str]:
+    """Write a value and its bound with their unit, as `format_beside` does; small durations get a unit that suits them.
+
+    A bound is printed in the unit in which it was written, unless it is below a millisecond. A duration that is a
+    thousandth of its bound or less has a side that needs no digits: it is written on its own, as `126 ns`.
+    """
+    if unit == "s" and math.isfinite(value):
+        if value and abs(value) * 1000 <= abs(bound):
+            return format_duration(value), f"{format_exact(bound)} s"
+        factor, name = next((one for one in _DURATIONS if abs(bound) >= one[0]), _DURATIONS[-1])
+        # Division must not move the two onto each other.
+        if 0 < abs(bound) < 1e-3 and (value / factor == bound / factor) == (value == bound):
+            texts = format_beside(value / factor, bound / factor)
+            return f"{texts[0]} {name}", f"{texts[1]} {name}"
+    texts = format_beside(value, bound)
+    return f"{texts[0]} {unit}".rstrip(), f"{texts[1]} {unit}".rstrip()
+
+
 def format_quantity(value: float | None, unit: str) -> str:
     """Write a number with its unit; seconds, bytes and shares get the scale that suits them."""
     if value is None:

@@ -129,6 +129,26 @@ def test_a_quantity_carries_its_unit(value: float | None, unit: str, expected: s
     assert expected == units.format_quantity(value, unit)
 
 
+@pytest.mark.parametrize(
+    ("value", "bound", "unit", "expected"),
+    [
+        pytest.param(1.26e-7, 2.0, "s", ("126 ns", "2 s"), id="far-below"),
+        pytest.param(1.9999999, 2.0, "s", ("1.9999999 s", "2 s"), id="just-under"),
+        pytest.param(0.0305, 2.0, "s", ("0.0305 s", "2 s"), id="same-unit"),
+        pytest.param(1.26e-7, 1e-6, "s", ("0.126 µs", "1 µs"), id="both-small"),
+        pytest.param(3e-3, 2e-6, "s", ("3,000 µs", "2 µs"), id="far-above"),
+        pytest.param(0.0, 2.0, "s", ("0 s", "2 s"), id="nothing"),
+        pytest.param(float("nan"), 2.0, "s", ("not a number s", "2 s"), id="nan"),
+        pytest.param(11.1996, 11.2, "x", ("11.1996 x", "11.2 x"), id="other-unit"),
+    ],
+)
+def test_a_quantity_beside_its_bound_has_a_unit_to_read(
+    value: float, bound: float, unit: str, expected: tuple[str, str]
+) -> None:
+    """Small durations are not written as rows of zeros, and no side is blurred."""
+    assert expected == units.format_quantity_beside(value, bound, unit)
+
+
 def test_money_that_nobody_stated_is_not_nought() -> None:
     """An unknown price is in words."""
     assert (

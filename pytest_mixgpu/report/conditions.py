@@ -1,6 +1,10 @@
-"""From run records to the conditions (settings by role) and the environment (hosts, versions, workers, links)."""
+"""From run records to the conditions (settings by role) and the environment (hosts, versions, workers, links).
+
+A suite without runs has no record of its environment: there the session's own host and pool are shown.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +14,9 @@ from pytest_mixgpu.records.model import Header, HostFacts, Link, RunRecord, Work
 from pytest_mixgpu.records.plan import EvaluationPlan, Plan, Workload
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.devices.model import Pool
 
 
 def conditions_section(records: Sequence[RunRecord], plan: Plan | None) -> Section:
@@ -31,9 +38,19 @@ def conditions_section(records: Sequence[RunRecord], plan: Plan | None) -> Secti
     )
 
 
-def environment_section(records: Sequence[RunRecord]) -> Section:
-    """Show hardware, software, placement and links, each distinct state once with the runs that had it."""
+def environment_section(
+    records: Sequence[RunRecord], *, host: HostFacts | None = None, pool: "Pool | None" = None
+) -> Section:
+    """Show hardware, software, placement and links, each distinct state once with the runs that had it.
+
+    Args:
+        records: the runs that were judged.
+        host: of this session, shown where there is no record.
+        pool: of this session, as well.
+    """
     hosts = _grouped(records, lambda record: record.start.hosts if record.start else (record.header.host,))
+    if not records and host is not None:
+        hosts = [(host, [])]
     host_columns = {
         _host_label(facts, place, len(hosts)): _host_facts(facts) for place, (facts, _) in enumerate(hosts, start=1)
     }
@@ -42,9 +59,12 @@ def environment_section(records: Sequence[RunRecord]) -> Section:
     if differing:
         tables.append(Table(head=("fact", *host_columns), rows=differing, caption="What differs between hosts or runs"))
     tables += [_worker_table(records), _link_table(records)]
+    if not records and pool is not None:
+        tables.append(_device_table(pool))
+    run_lead = "As each run found it. Values that all hosts and runs share are listed once."
     return Section(
-        title="Environment and placement",
-        lead="As each run found it. Values that all hosts and runs share are listed once.",
+        title="Environment and placement" if records else "Environment",
+        lead=run_lead if records else "As this session found it.",
         pairs=tuple(Pair(name=name, text=text) for name, text in shared.items()),
         tables=tuple(table for table in tables if table.rows),
     )
@@ -157,6 +177,16 @@ def _host_facts(facts: HostFacts) -> dict[str, str]:
     named |= dict(sorted(facts.packages.items()))
     named |= {f"${name}": value for name, value in sorted(facts.environment.items())}
     return {clean(name): clean(text) for name, text in named.items()}
+
+
+def _device_table(pool: "Pool") -> Table:
+    rows = tuple(
+        (clean(device.id), clean(device.kind), clean(device.name), units.format_bytes(device.memory_bytes))
+        for device in pool.devices
+    )
+    return Table(
+        head=("device", "kind", "its driver's name", "memory"), rows=rows, caption="The devices that the session held"
+    )
 
 
 def _worker_table(records: Sequence[RunRecord]) -> Table:

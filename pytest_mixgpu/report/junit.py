@@ -1,20 +1,56 @@
-"""From a verdict to properties of its test in JUnit XML. Append them to the item's `user_properties`.
+"""From the verdicts of a test to its properties in JUnit XML, each under a name of its own.
 
 The names are a public format: they are added to, never renamed.
 """
 
-from pytest_mixgpu.marks.model import Verdict
+from collections.abc import Sequence
+
+from pytest_mixgpu.marks.model import QUALIFIERS, Verdict
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.verdict_rows import gravest_word, notes_of
+
+_LIMIT = 100_000
+
+_NUMERIC = frozenset({"metric", "value", "comparator", "bound", "bound_origin", "unit", "low", "high", "interval"})
+"""A claim has no number: properties without a value would only be noise in its report."""
+
+
+def test_properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+    """Write all verdicts of one test: the gravest word and every qualifier first, then each verdict under its own id.
+
+    No name occurs twice, since readers of JUnit XML keep one value a name. Of two verdicts on one mark the graver one
+    stands.
+    """
+    if not verdicts:
+        return []
+    by_id: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        held = by_id.get(verdict.id)
+        if held is None or gravest_word([held, verdict]) != held.word:
+            by_id[verdict.id] = verdict
+    found = {qualifier for verdict in by_id.values() for qualifier in verdict.qualifiers}
+    rows = {
+        "mixgpu.verdict": gravest_word(verdicts),
+        "mixgpu.qualifiers": " ".join(qualifier for qualifier in QUALIFIERS if qualifier in found),
+    }
+    for id_, verdict in by_id.items():
+        rows |= {f"mixgpu.{clean(id_)}.{name}": text for name, text in _values(verdict).items()}
+    return list(rows.items())
+
+
+# Its name is what it gives, not a test: pytest collects any imported function whose name begins so.
+test_properties.__test__ = False  # type: ignore[attr-defined]  # functions carry further attributes
 
 
 def properties(verdict: Verdict) -> list[tuple[str, str]]:
-    """Write a verdict as names and strings, numbers in full precision, absent values left empty.
+    """Write one verdict as names and strings; `test_properties` writes all of a test, without a name twice."""
+    return [("mixgpu.id", clean(verdict.id)), *((f"mixgpu.{name}", text) for name, text in _values(verdict).items())]
 
-    A test that judges several marks has the list once for each; `mixgpu.id` opens it.
-    """
+
+def _values(verdict: Verdict) -> dict[str, str]:
+    """Write numbers in full precision and leave absent values empty."""
     interval = verdict.interval
     values = {
-        "id": verdict.id,
         "verdict": verdict.word,
         "reason": verdict.reason,
         "metric": verdict.metric,
@@ -28,7 +64,7 @@ def properties(verdict: Verdict) -> list[tuple[str, str]]:
         "high": _number(verdict.high),
         "interval": "" if interval is None else f"{interval[0]!r} {interval[1]!r}",
         "qualifiers": " ".join(verdict.qualifiers),
-        "notes": " ".join(verdict.notes),
+        "notes": " ".join(notes_of(verdict)),
         "pool": verdict.pool,
         "run_ids": " ".join(verdict.run_ids),
         "follows_from": verdict.follows_from,
@@ -37,13 +73,9 @@ def properties(verdict: Verdict) -> list[tuple[str, str]]:
         "ledger_head": verdict.ledger_head,
         "ledger_count": str(verdict.ledger_count),
     }
-    # A claim has no number: properties without a value would only be noise in its report.
-    numeric = {"metric", "value", "comparator", "bound", "bound_origin", "unit", "low", "high", "interval"}
-    return [
-        (f"mixgpu.{name}", clean(text, limit=100_000))
-        for name, text in values.items()
-        if not (verdict.is_claim and name in numeric)
-    ]
+    return {
+        name: clean(text, limit=_LIMIT) for name, text in values.items() if not (verdict.is_claim and name in _NUMERIC)
+    }
 
 
 def _number(value: float | None) -> str:

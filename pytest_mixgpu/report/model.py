@@ -62,7 +62,7 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     metric: str = ""
     n: int = 0
     spread: str = ""
-    """Range of the runs' values, or what says that there is none."""
+    """Range of the runs' values; empty for one run, which has none."""
     interval: str = ""
     qualifiers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -163,6 +163,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     tables: tuple[Table, ...] = ()
     sentences: tuple[str, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show under the title."""
+        return not (self.pairs or self.tables or self.sentences)
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A whole report, ready to be printed in any format."""
@@ -175,6 +180,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     banner: tuple[str, ...]
     """Sentences that stand above everything else: rehearsal, tampering, what is preliminary."""
     items: tuple[Item, ...]
+    has_runs: bool
+    """Whether runs belong to this suite at all; one of stopwatches and bare numbers has none to list."""
     phases: tuple[PhaseTable, ...]
     runs: tuple[RunRow, ...]
     conditions: Section

@@ -4,29 +4,35 @@ Text from outside is neutralised here, once. Computes no metric and judges nothi
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pytest_mixgpu.marks.cost import cost_of
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Verdict
-from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.model import HostFacts, RunRecord
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.report.conditions import conditions_section, environment_section
 from pytest_mixgpu.report.costs import cost_section
 from pytest_mixgpu.report.limits import not_shown_section
-from pytest_mixgpu.report.model import Occasion, Report
+from pytest_mixgpu.report.model import Occasion, Report, Section
 from pytest_mixgpu.report.phases import phase_tables
 from pytest_mixgpu.report.runs import run_rows
 from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.report.verdict_rows import headline_of, in_order, items_of, seals_of
+from pytest_mixgpu.report.verdict_rows import headline_of, in_order, items_of, notes_of, seals_of
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.devices.model import Pool
 
 
-def build_report(
+def build_report(  # noqa: PLR0913 - one argument for each thing that a report is made of
     verdicts: Sequence[Verdict],
     records: Sequence[RunRecord],
     *,
     occasion: Occasion,
     plan: Plan | None = None,
     evidence: Evidence | None = None,
+    host: HostFacts | None = None,
+    pool: "Pool | None" = None,
 ) -> Report:
     """Lay out everything that a session has to say of one suite.
 
@@ -36,12 +42,18 @@ def build_report(
         occasion: what the report says of itself.
         plan: the suite's plan, where it has one.
         evidence: what the judge looked at, for the bill and for why a run does not count; without it neither is shown.
+        host: of this session: what a suite without runs was measured on. Not shown beside records, which say it.
+        pool: that this session held, as well.
     """
     ordered = in_order(verdicts, occasion.order)
     evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
     # Conditions and phases are those of the runs that were judged; without any, those of all runs.
     judged = [record for record in records if record.id in evidence_ids] or list(records)
     superseded = {} if evidence is None else {one.run_id: str(one) for one in evidence.superseded}
+    has_runs = bool(records) or plan is not None
+    if occasion.mode == "records":
+        # The machine that judges is not the one that measured.
+        host = pool = None
     headline, tone = headline_of(ordered, occasion.tests)
     return Report(
         occasion=_clean_occasion(occasion),
@@ -50,11 +62,14 @@ def build_report(
         tone=tone,
         banner=_banner(ordered, judged),
         items=items_of(ordered, titles=occasion.titles, tests=occasion.tests),
+        has_runs=has_runs,
         phases=phase_tables(judged),
         runs=run_rows(records, evidence_ids, superseded),
         conditions=conditions_section(judged, plan),
-        environment=environment_section(judged),
-        cost=cost_section(judged, plan, None if evidence is None else cost_of(evidence)),
+        environment=environment_section(judged, host=host, pool=pool),
+        cost=cost_section(judged, plan, None if evidence is None else cost_of(evidence))
+        if has_runs
+        else Section(title="Cost"),
         not_shown=not_shown_section(ordered, judged, plan),
         seals=seals_of(ordered),
     )
@@ -97,7 +112,7 @@ def _banner(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tuple[
         )
     if "exploratory" in qualifiers:
         sentences.append("Exploratory: a mark is not frozen, or runs go beyond those that its lock names.")
-    if any("preliminary" in verdict.notes for verdict in verdicts):
+    if any("preliminary" in notes_of(verdict) for verdict in verdicts):
         sentences.append("Preliminary: one run stands behind a number. It is an observation and has no interval.")
     if any("disturbed" in verdict.notes for verdict in verdicts):
         sentences.append("Disturbed: other work ran on the measured devices, or the baseline drifted.")

@@ -4,7 +4,7 @@ Our own words are ASCII here, since a CI log may be.
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -49,7 +49,7 @@ def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Li
         if seal.name in _SEALS and seal.text != units.NOT_STATED:
             lines += [Line(text=text) for text in _wrap(f"{seal.name.lower()}: {seal.text}", width, indent="  ")]
     if page:
-        lines.append(Line(text=f"page: {page}"))
+        lines += [Line(text=text) for text in _pack(("page:", page), width, "  ", gap=" ")]
     return [Line(text=clean_for_log(line.text), tone=line.tone) for line in lines]
 
 
@@ -88,8 +88,10 @@ def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
 def _facts(row: MarkRow) -> Iterator[str]:
     if not row.is_claim:
         # A failed measurement can have no bound that applies; what was measured is still said.
-        yield " ".join(part for part in (row.value, row.bound) if part)
-        yield f"n={row.n}"
+        bound = f"(bound {row.bound})" if row.bound and not row.n else row.bound
+        yield " ".join(part for part in (row.value, bound) if part)
+        if row.n:
+            yield f"n={row.n}" + (" (one run)" if row.n == 1 else "")
         if row.spread:
             yield f"spread {row.spread}"
         if row.interval:
@@ -108,14 +110,22 @@ def _phase_lines(table: PhaseTable, width: int) -> Iterator[Line]:
         left_out = len(rows) - 2 * half
         rows = (*rows[:half], *rows[-half:])
     cells = [("", *PHASES), *((f"{row.participant} {row.kind}", *row.cells) for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    for line in cells:
-        first, *rest = (
-            f"{cell:<{widths[0]}}" if not column else f"{cell:>{widths[column]}}" for column, cell in enumerate(line)
-        )
-        yield Line(text="  " + " ".join((first, *rest)).rstrip())
+    yield from (Line(text=text) for text in _aligned(cells, width))
     if left_out:
         yield Line(text=f"  and {left_out} more participants, on the page")
+
+
+def _aligned(cells: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Put cells below each other; where the terminal is too narrow for that, name each cell and wrap the row."""
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    if 2 + sum(widths) + len(widths) - 1 > width:
+        for first, *rest in cells[1:]:
+            named = (f"{name} {cell}" for name, cell in zip(cells[0][1:], rest, strict=True))
+            yield from _pack((f"  {first}:", *named), width, "    ")
+        return
+    for first, *rest in cells:
+        padded = (f"{cell:>{wide}}" for cell, wide in zip(rest, widths[1:], strict=True))
+        yield "  " + " ".join((f"{first:<{widths[0]}}", *padded)).rstrip()
 
 
 def _wrap(text: str, width: int, *, indent: str = "", first: str = "") -> list[str]:
@@ -124,12 +134,12 @@ def _wrap(text: str, width: int, *, indent: str = "", first: str = "") -> list[s
     ) or [""]
 
 
-def _pack(parts: Iterable[str], width: int, indent: str) -> list[str]:
-    """Put whole facts on a line as long as they fit, the next ones on an indented line."""
+def _pack(parts: Iterable[str], width: int, indent: str, *, gap: str = "  ") -> list[str]:
+    """Put whole facts on a line as long as they fit, the next ones on an indented line; a fact too long is wrapped."""
     lines: list[str] = []
     for part in parts:
-        if lines and len(lines[-1]) + 2 + len(part) <= width:
-            lines[-1] += f"  {part}"
+        if lines and len(lines[-1]) + len(gap) + len(part) <= width:
+            lines[-1] += f"{gap}{part}"
         else:
-            lines.append(f"{indent}{part}" if lines else part)
+            lines += _wrap(part, width, indent=indent, first=indent if lines else "")
     return lines

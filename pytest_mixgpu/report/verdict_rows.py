@@ -3,13 +3,27 @@
 from collections.abc import Mapping, Sequence
 
 from pytest_mixgpu import units
-from pytest_mixgpu.marks.model import Comparator, Qualifier, Verdict
+from pytest_mixgpu.marks.model import Comparator, Note, Qualifier, Verdict, Word
+from pytest_mixgpu.report.amendments import amended_at, amendment_text
 from pytest_mixgpu.report.model import Item, MarkRow, Pair, Tone
 from pytest_mixgpu.report.sanitise import clean
 
 COMPARATORS: Mapping[Comparator, str] = {"at_least": ">=", "at_most": "<=", "within": "within"}
 STATUSES: Mapping[Qualifier, str] = {"emulated": "emulated", "rehearsal": "rehearsed", "exploratory": "exploratory"}
 """What pytest counts a PASS with this qualifier as, strongest first."""
+WORDS: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED", "PASS")
+"""Gravest first."""
+
+
+def gravest_word(verdicts: Sequence[Verdict]) -> Word:
+    """Say the gravest word of several verdicts; of none, that nothing was judged."""
+    found = {verdict.word for verdict in verdicts}
+    return next((word for word in WORDS if word in found), "UNJUDGED")
+
+
+def notes_of(verdict: Verdict) -> tuple[Note, ...]:
+    """Give the notes that belong to a number: without a run there is none that could be preliminary."""
+    return tuple(note for note in verdict.notes if verdict.n or note != "preliminary")
 
 
 def status_of(verdict: Verdict) -> str:
@@ -35,14 +49,14 @@ def value_and_bound(verdict: Verdict) -> tuple[str, str]:
     if verdict.value is None:
         # Not "not measured": a value that does not count may well have been.
         return "no value", f"{comparator} {units.format_exact(verdict.bound)} {unit}".strip()
-    value, bound = units.format_beside(verdict.value, verdict.bound)
-    return f"{value} {unit}".strip(), f"{comparator} {bound} {unit}".strip()
+    value, bound = units.format_quantity_beside(verdict.value, verdict.bound, unit)
+    return value, f"{comparator} {bound}".strip()
 
 
 def spread_of(verdict: Verdict) -> str:
-    """Say how far the runs lie apart. One run has no spread, and that is said."""
+    """Say how far the runs lie apart; empty for one run, whose number says that it is one."""
     if verdict.n < 2 or verdict.low is None or verdict.high is None:
-        return "none" if verdict.n == 1 else ""
+        return ""
     return f"{units.format_number(verdict.low)} to {units.format_number(verdict.high)}"
 
 
@@ -72,14 +86,14 @@ def mark_row(verdict: Verdict) -> MarkRow:
         spread=spread_of(verdict),
         interval=interval_of(verdict),
         qualifiers=tuple(verdict.qualifiers),
-        notes=tuple(verdict.notes),
+        notes=notes_of(verdict),
         reason=clean(verdict.reason),
         details=tuple(clean(sentence) for sentence in verdict.details),
         follows_from=clean(verdict.follows_from),
         remedy=clean(verdict.remedy),
         pool=clean(verdict.pool),
         run_ids=tuple(clean(run_id) for run_id in verdict.run_ids),
-        amendments=tuple(clean(amendment) for amendment in verdict.amendments),
+        amendments=tuple(clean(amendment_text(text, verdict)) for text in verdict.amendments),
     )
 
 
@@ -109,7 +123,7 @@ def headline_of(verdicts: Sequence[Verdict], tests: Mapping[str, str]) -> tuple[
     if not verdicts:
         return "nothing was judged", "bad"
     statuses = [status_of_test(group) for group in by_test(verdicts, tests)]
-    words = [word for word in ("TAMPERED", "VOID", "FAIL", "UNJUDGED") if any(v.word == word for v in verdicts)]
+    words = [word for word in WORDS if word != "PASS" and any(verdict.word == word for verdict in verdicts)]
     parts = []
     for status in ("failed", "passed", *STATUSES.values()):
         count = statuses.count(status)
@@ -147,13 +161,20 @@ def seals_of(verdicts: Sequence[Verdict]) -> tuple[Pair, ...]:
     counts = [verdict.ledger_count for verdict in verdicts]
     return (
         Pair(name="Lock digest", text=distinct([verdict.lock_digest for verdict in verdicts])),
-        Pair(name="Frozen at", text=distinct([units.format_moment(verdict.frozen_at) for verdict in verdicts])),
+        Pair(name="Frozen at", text=distinct([_frozen_at(verdict) for verdict in verdicts])),
         Pair(name="Ledger head", text=distinct([verdict.ledger_head for verdict in verdicts])),
         Pair(name="Ledger entries", text=units.format_count(max(counts, default=0))),
         Pair(
             name="Amendments",
-            text=distinct([text for verdict in verdicts for text in verdict.amendments]).replace(
-                units.NOT_STATED, "none"
-            ),
+            text=distinct(
+                [amendment_text(text, verdict) for verdict in verdicts for text in verdict.amendments]
+            ).replace(units.NOT_STATED, "none"),
         ),
     )
+
+
+def _frozen_at(verdict: Verdict) -> str:
+    """Give the day of the freeze, and beside it those of amendments: what was frozen then is not what holds now."""
+    amended = [units.format_moment(moment) for text in verdict.amendments if (moment := amended_at(text))]
+    since = units.format_moment(verdict.frozen_at)
+    return f"{since} ({verdict.id} amended {', '.join(amended)})" if since and amended else since

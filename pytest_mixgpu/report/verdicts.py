@@ -9,18 +9,31 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.model import HostFacts
 from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.verdict_rows import headline_of
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.devices.model import Pool
 
 SCHEMA_VERSION: Final = 1
 
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
+
+
+class HeldDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A device of the session's pool."""
+
+    id: str
+    kind: str
+    name: str
+    """What its driver calls it."""
 
 
 class VerdictFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,20 +45,37 @@ class VerdictFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     made_at: str
     mode: str
     headline: str
+    host: HostFacts | None = None
+    """Of the session that measured; None where records were judged, which say where they were made."""
+    devices: tuple[HeldDevice, ...] = ()
+    """Of the same session."""
     verdicts: tuple[Verdict, ...]
 
 
-def write_verdicts(path: Path, verdicts: Sequence[Verdict], *, occasion: Occasion) -> None:
+def write_verdicts(
+    path: Path,
+    verdicts: Sequence[Verdict],
+    *,
+    occasion: Occasion,
+    host: HostFacts | None = None,
+    pool: "Pool | None" = None,
+) -> None:
     """Write all verdicts of one suite. A reader never sees half a file.
 
     JSON has no NaN: a value that is not finite is written as null, and its verdict's reason says what it was.
     """
+    measured = occasion.mode == "measured"
     content = VerdictFile(
         suite=occasion.suite,
         session=occasion.session,
         made_at=occasion.made_at,
         mode=occasion.mode,
         headline=headline_of(verdicts, occasion.tests)[0],
+        host=host if measured else None,
+        devices=tuple(
+            HeldDevice(id=device.id, kind=device.kind, name=device.name)
+            for device in (pool.devices if pool is not None and measured else ())
+        ),
         verdicts=tuple(verdicts),
     )
     plain = _without_surrogates(msgspec.to_builtins(content))

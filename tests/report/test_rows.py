@@ -85,7 +85,7 @@ def test_one_run_has_no_spread_and_several_have() -> None:
     several = speedup(n=3, low=1.8, high=1.9, interval=(1.71, 1.98), interval_method="t, 3 runs")
     row = mark_row(several)
 
-    assert mark_row(speedup()).spread == "none"
+    assert mark_row(speedup()).spread == ""
     assert (row.spread, row.interval) == ("1.80 to 1.90", "1.71 to 1.98 (t, 3 runs)")
 
 
@@ -266,6 +266,46 @@ def test_verdicts_stand_in_the_order_of_the_checklist() -> None:
     report = report_of(list(reversed(all_verdicts())))
 
     assert [row.id for row in report.marks][:3] == ["e1-recorded-first", "e1-workload-and-done", "e1-baseline"]
+
+
+AMENDED = (
+    '2026-11-29T08:00:00Z: e1-speedup amended: the driver changed (was {"bound":2.0,"comparator":"at_least",'
+    '"conditions":[],"id":"e1-speedup","metric":"speedup","of":null,"pool":"cpu:1","statistic":"median","unit":"x"})'
+)
+"""As the judge gives it: what was there before is JSON."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            AMENDED,
+            "2026-11-29 08:00:00 UTC: e1-speedup amended: the driver changed (bound was 2, pool was cpu:1)",
+            id="mark",
+        ),
+        pytest.param(
+            '2026-11-29T08:00:00Z: no network (was {"checks":["wait-stated","one-data-set"],"id":"e1-wait"})',
+            "2026-11-29 08:00:00 UTC: no network (checks were wait-stated one-data-set)",
+            id="claim",
+        ),
+        pytest.param(
+            f'2026-11-29T08:00:00Z: plan amended: cut (was {{"plan":"{"ab" * 32}","planned":null,"recipes":{{}}}})',
+            "2026-11-29 08:00:00 UTC: plan amended: cut (plan was abababababab…)",
+            id="plan",
+        ),
+        pytest.param("at noon: because (was {)", "at noon: because (was {)", id="other"),
+    ],
+)
+def test_an_amendment_is_told_in_words(text: str, expected: str) -> None:
+    """What still holds is not repeated; what was there before is no JSON."""
+    assert mark_row(speedup(amendments=(text,))).amendments == (expected,)
+
+
+def test_an_amended_mark_shows_both_dates() -> None:
+    """The day of its freeze alone would vouch for a bound that is younger."""
+    seals = {pair.name: pair.text for pair in report_of([speedup(amendments=(AMENDED,))]).seals}
+
+    assert seals["Frozen at"] == "2026-11-28 09:00:00 UTC (e1-speedup amended 2026-11-29 08:00:00 UTC)"
 
 
 def test_seals_that_disagree_are_all_shown() -> None:

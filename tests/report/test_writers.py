@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.html import render_page, write_page
-from pytest_mixgpu.report.junit import properties
+from pytest_mixgpu.report.junit import properties, test_properties
 from pytest_mixgpu.report.model import Report
+from pytest_mixgpu.report.rows import build_report
 from pytest_mixgpu.report.terminal import summary_lines, verdict_text
 from pytest_mixgpu.report.verdicts import read_verdicts, replace_file, write_verdicts
 from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, records, report_of, speedup
+from tests.sample_parts import make_host, make_pool
 from tests.samples import as_failed, as_record, make_run, with_header, with_settings, with_start, with_workers
 
 
@@ -81,7 +84,8 @@ def test_the_summary_has_one_entry_a_mark() -> None:
     report = report_of(all_verdicts(), records())
     text = "\n".join(line.text for line in summary_lines(report, page="reports/e1/index.html"))
 
-    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1  spread none" in text
+    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1 (one run)" in text
+    assert "spread none" not in text
     assert "preliminary, unanchored" in text
     assert "PASS              e1-wait" in text
     assert "phases of the median round" in text
@@ -93,7 +97,16 @@ def test_the_summary_fits_its_terminal(width: int) -> None:
     """Lines are wrapped, not left to the terminal, unless one word is too long."""
     lines = summary_lines(report_of(all_verdicts(), records()), width=width)
 
-    assert [line.text for line in lines if len(line.text) > max(width, 78)] == []
+    # A digest is one word of 64 characters.
+    assert [line.text for line in lines if len(line.text) > max(width, 66)] == []
+
+
+def test_no_value_beside_a_bound_reads_as_that() -> None:
+    """Nothing is compared, so nothing looks compared, and nothing is preliminary."""
+    verdict = speedup(value=None, n=0, word="UNJUDGED", qualifiers=(), reason="it was skipped")
+    text = summary_lines(report_of([verdict]))[1].text
+
+    assert text == "UNJUDGED  e1-speedup  no value (bound >= 1.4 x)  unanchored"
 
 
 def test_a_large_pool_is_shown_by_its_ends() -> None:
@@ -152,15 +165,49 @@ def test_a_claim_has_no_number_in_junit() -> None:
     assert "mixgpu.value" not in found
 
 
-def test_hostile_text_is_valid_xml() -> None:
+def test_no_property_of_a_test_hides_another() -> None:
+    """Readers keep one value a name: each verdict has names of its own, and the test has one word."""
+    rows = test_properties([claim("phases"), speedup(word="FAIL", value=0.1 + 0.2)])
+    found = dict(rows)
+
+    assert len(found) == len(rows)
+    assert found["mixgpu.e1-phases.verdict"] == "PASS"
+    assert found["mixgpu.e1-speedup.verdict"] == "FAIL"
+    assert float(found["mixgpu.e1-speedup.value"]) == 0.1 + 0.2
+    assert "mixgpu.e1-phases.value" not in found
+    assert (found["mixgpu.verdict"], found["mixgpu.qualifiers"]) == ("FAIL", "rehearsal")
+    assert test_properties([]) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("PASS", "UNJUDGED"), "UNJUDGED"),
+        (("UNJUDGED", "FAIL"), "FAIL"),
+        (("VOID", "FAIL"), "VOID"),
+        (("VOID", "TAMPERED"), "TAMPERED"),
+        (("PASS", "PASS"), "PASS"),
+    ],
+)
+def test_the_gravest_word_is_the_tests(words: tuple[str, str], expected: str) -> None:
+    """Also where one mark was judged twice: no judgement is lost behind a milder one."""
+    twice = dict(test_properties([claim("x", word=word) for word in words]))
+    apart = dict(test_properties([claim(word.lower(), word=word) for word in words]))
+
+    assert expected == apart["mixgpu.verdict"] == twice["mixgpu.verdict"] == twice["mixgpu.e1-x.verdict"]
+
+
+@pytest.mark.parametrize("write", [properties, lambda verdict: test_properties([verdict])], ids=["one", "test"])
+def test_hostile_text_is_valid_xml(write: Callable[[Verdict], list[tuple[str, str]]]) -> None:
     """Whatever a property holds, an XML parser takes it, and xdist can carry it."""
     suite = ET.Element("properties")
-    for name, value in properties(hostile_verdict()):
+    rows = write(hostile_verdict())
+    for name, value in rows:
         ET.SubElement(suite, "property", name=name, value=value)
     parsed = ET.fromstring(ET.tostring(suite))  # noqa: S314  (our own text)
 
-    assert {type(part) for pair in properties(hostile_verdict()) for part in pair} == {str}
-    assert [child.get("value") for child in parsed] == [value for _, value in properties(hostile_verdict())]
+    assert {type(part) for pair in rows for part in pair} == {str}
+    assert [child.get("value") for child in parsed] == [value for _, value in rows]
 
 
 def test_verdicts_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -171,6 +218,18 @@ def test_verdicts_come_back_as_they_were_written(tmp_path: Path) -> None:
 
     assert tuple(all_verdicts()) == found.verdicts
     assert (found.suite, found.headline) == ("e1", "8 passed, 2 rehearsed")
+
+
+def test_host_and_devices_are_those_of_a_session_that_measured(tmp_path: Path) -> None:
+    """Where records are judged, this machine is not the one that measured, and is not named."""
+    host, pool = make_host("laptop"), make_pool("cpu:2")
+    judged_again = replace(OCCASION, mode="records")
+    write_verdicts(tmp_path / "a.json", [speedup()], occasion=OCCASION, host=host, pool=pool)
+    write_verdicts(tmp_path / "b.json", [speedup()], occasion=judged_again, host=host, pool=pool)
+    measured, judged = read_verdicts(tmp_path / "a.json"), read_verdicts(tmp_path / "b.json")
+
+    assert (measured.host, [device.kind for device in measured.devices]) == (host, ["cpu", "cpu"])
+    assert (judged.host, judged.devices) == (None, ())
 
 
 def test_a_value_that_is_no_number_is_written_as_none(tmp_path: Path) -> None:
@@ -237,6 +296,18 @@ def test_the_page_shows_every_verdict_and_every_run(tmp_path: Path) -> None:
         "What this does not show",
     ):
         assert part in text
+
+
+def test_a_suite_without_runs_has_a_page_without_empty_parts() -> None:
+    """It shows where it was measured, and no heading under which there is nothing."""
+    host, pool = make_host("laptop"), make_pool("cpu:1")
+    report = build_report([speedup()], [], occasion=OCCASION, host=host, pool=pool)
+    text = Page(render_page(report)).text
+
+    for part in ("Environment", host.kernel, host.python, "Made-up CPU", pool.devices[0].id):
+        assert part in text
+    for part in ("Conditions", "Cost", "Where a round went", "All registered runs", "placement"):
+        assert part not in text
 
 
 def test_the_page_stands_alone() -> None:
