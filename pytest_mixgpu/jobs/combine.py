@@ -14,11 +14,11 @@ _CHUNK = 1 << 16
 """Values worked on at a time: 256 KiB, so that sums stay in the cache of one core."""
 
 
-def combine(model: NDArray[np.float32], updates: Sequence[NDArray[np.float32]], num_samples: Sequence[int]) -> None:
-    """Add the sample-weighted mean of the updates to the model, in place.
+class Combination:
+    """Adds the sample-weighted mean of the updates to the model, in place, from its front as far as updates are there.
 
     The sum runs in the order of participants, whoever came first, one rounding an operation: equal inputs give equal
-    bits on every machine.
+    bits on every machine, in whatever pieces they came.
 
     Args:
         model: the model that the round started from, flat.
@@ -28,22 +28,49 @@ def combine(model: NDArray[np.float32], updates: Sequence[NDArray[np.float32]], 
     Raises:
         ValueError: shapes differ, or no sample stands behind the round.
     """
-    import numpy as np
 
-    total = sum(num_samples)
-    if total <= 0 or len(updates) != len(num_samples) or any(u.shape != model.shape for u in updates):
-        raise ValueError(
-            f"cannot combine {len(updates)} updates of {[u.shape for u in updates]} values with {list(num_samples)} "
-            f"samples into a model of {model.shape}: one update and one positive count a participant is expected"
-        )
-    weights = [np.float32(count / total) for count in num_samples]
-    mean = np.empty(min(_CHUNK, model.size), dtype=np.float32)
-    part = np.empty_like(mean)
-    for start in range(0, model.size, _CHUNK):
-        stretch = slice(start, min(start + _CHUNK, model.size))
-        size = stretch.stop - start
-        np.multiply(updates[0][stretch], weights[0], out=mean[:size])
-        for update, weight in zip(updates[1:], weights[1:], strict=True):
-            np.multiply(update[stretch], weight, out=part[:size])
-            np.add(mean[:size], part[:size], out=mean[:size])
-        np.add(model[stretch], mean[:size], out=model[stretch])
+    def __init__(
+        self, model: NDArray[np.float32], updates: Sequence[NDArray[np.float32]], num_samples: Sequence[int]
+    ) -> None:
+        import numpy as np
+
+        total = sum(num_samples)
+        if total <= 0 or len(updates) != len(num_samples) or any(u.shape != model.shape for u in updates):
+            raise ValueError(
+                f"cannot combine {len(updates)} updates of {[u.shape for u in updates]} values with "
+                f"{list(num_samples)} samples into a model of {model.shape}: one update and one positive count a "
+                "participant is expected"
+            )
+        self._model = model
+        self._updates = updates
+        self._weights = [np.float32(count / total) for count in num_samples]
+        self._mean = np.empty(min(_CHUNK, model.size), dtype=np.float32)
+        self._part = np.empty_like(self._mean)
+        self.num_done = 0
+        """Values of the model, from its front, that are the new ones."""
+
+    def advance(self, num_there: int) -> bool:
+        """Combine whatever is whole by now; whether that was anything.
+
+        Args:
+            num_there: values, from the front, that have come in from every participant.
+        """
+        before = self.num_done
+        while self.num_done < self._model.size:
+            end = min(self.num_done + _CHUNK, self._model.size)
+            if end > num_there:
+                break
+            self._combine(slice(self.num_done, end))
+            self.num_done = end
+        return self.num_done > before
+
+    def _combine(self, stretch: slice) -> None:
+        import numpy as np
+
+        size = stretch.stop - stretch.start
+        mean, part = self._mean[:size], self._part[:size]
+        np.multiply(self._updates[0][stretch], self._weights[0], out=mean)
+        for update, weight in zip(self._updates[1:], self._weights[1:], strict=True):
+            np.multiply(update[stretch], weight, out=part)
+            np.add(mean, part, out=mean)
+        np.add(self._model[stretch], mean, out=self._model[stretch])

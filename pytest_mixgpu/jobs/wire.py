@@ -64,7 +64,8 @@ class Connection:
         self.room = room
         self.payload_bytes = 0
         self.first_byte_s = 0.0
-        self._outgoing: list[memoryview] = []
+        self._head = self._outgoing = NOTHING
+        self._num_sent = 0
         self._start_frame()
 
     def send(self, message: Message, payload: memoryview = NOTHING) -> None:
@@ -131,29 +132,42 @@ class Connection:
         self._filled += count
         return self._advance() if self._filled == len(self._target) else None
 
+    @property
+    def under_way(self) -> tuple[Message | None, int]:
+        """The message whose payload is coming in, and how many bytes of it have; None between payloads."""
+        return self._message, self._filled if self._message is not None else 0
+
     def queue(self, message: Message, payload: memoryview) -> None:
         """Line a frame up to be sent piece by piece with `push`."""
-        self._outgoing = [memoryview(_head(message, payload)), payload]
+        self._head, self._outgoing, self._num_sent = memoryview(_head(message, payload)), payload, 0
 
-    def push(self) -> bool:
+    def can_push(self, num_ready_bytes: int) -> bool:
+        """Whether something of the frame that is lined up has not gone, though its payload is ready that far."""
+        return num_ready_bytes > 0 and self._num_sent < self._head.nbytes + num_ready_bytes
+
+    def push(self, num_ready_bytes: int) -> bool:
         """Send what the kernel takes now of the frame that is lined up; whether all of it has gone.
+
+        Args:
+            num_ready_bytes: of its payload, how much may be sent.
 
         Raises:
             PeerLostError: the other side is gone.
         """
-        while self._outgoing:
-            piece = self._outgoing[0]
+        while self.can_push(num_ready_bytes):
+            start = self._num_sent - self._head.nbytes
+            end = min(num_ready_bytes, start + _CHUNK_BYTES)
+            piece = self._head[self._num_sent :] if start < 0 else self._outgoing[start:end]
             try:
-                count = self.sock.send(piece[:_CHUNK_BYTES], socket.MSG_DONTWAIT)
+                count = self.sock.send(piece, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return False
             except OSError as error:
                 raise PeerLostError(self.peer, str(error)) from error
+            self._num_sent += count
             if count < piece.nbytes:
-                self._outgoing[0] = piece[count:]
                 return False
-            self._outgoing.pop(0)
-        return True
+        return self._num_sent == self._head.nbytes + self._outgoing.nbytes
 
     def close(self) -> None:
         """Hang up."""

@@ -9,8 +9,10 @@ Every instant gets one label. Where several things went on at once, the first of
 1. `compute`: from GO to the end of compute.
 2. `prepare`: from there until the update lies in its wire format.
 3. `send`: while the coordinator read from this participant.
-4. `return`: from the first byte out to this participant until the new model is held.
-5. `combine`: while the coordinator combined.
+4. `return`: from the first byte out to this participant until the new model is held. Pieces go out as they are
+   combined, so this holds any wait for pieces that slower participants had not delivered.
+5. `combine`: from the first piece that the coordinator combined to the last. It reads from participants in between,
+   so this holds any wait for the rest of their updates; `queue` is what was idle before the first piece.
 6. `wait`: idle, and somebody else had not said READY, or did not yet hold the new model.
 7. `queue`: idle for any other reason: the coordinator was busy with others.
 """
@@ -56,8 +58,8 @@ def attribute(
         seen: what the coordinator stamped of it; None for a run without an exchange, in which whatever follows
             compute and prepare is `wait`.
         last_ready_s: the last READY of all participants, on the coordinator's clock.
-        combine_start_s: when the coordinator began to combine.
-        combine_end_s: when it was done.
+        combine_start_s: when the coordinator combined the first piece.
+        combine_end_s: when it was done with the last.
 
     Raises:
         ValueError: the coordinator's stamps are given in part only.

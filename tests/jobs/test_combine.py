@@ -6,10 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pytest_mixgpu.jobs.combine import combine
+from pytest_mixgpu.jobs.combine import Combination
 
 _SIZE = (1 << 16) + 37
 """More than one stretch, and the last one short."""
+
+
+def combine(model: NDArray[np.float32], updates: list[NDArray[np.float32]], counts: list[int]) -> None:
+    """Combine all at once."""
+    Combination(model, updates, counts).advance(model.size)
 
 
 def _updates(num: int) -> list[NDArray[np.float32]]:
@@ -36,6 +41,27 @@ def test_working_in_stretches_changes_no_bit() -> None:
     combine(model, updates, counts)
 
     assert expected.tobytes() == model.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [((0, _SIZE - 38), (0, 0)), ((1 << 16,), (1 << 16,)), ((_SIZE - 1, _SIZE), (1 << 16, _SIZE))],
+    ids=["none whole", "one whole", "the short one last"],
+)
+def test_only_what_came_in_from_everybody_is_combined(there: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    """Whole stretches from the front, and the same bits as at once."""
+    updates, counts = _updates(2), [1, 2]
+    pieces, whole = (np.ones(_SIZE, dtype=np.float32) for _ in range(2))
+    combination = Combination(pieces, updates, counts)
+    done = []
+    for num_there in there:
+        combination.advance(num_there)
+        done.append(combination.num_done)
+    combine(whole, updates, counts)
+
+    assert expected == tuple(done)
+    assert pieces[: done[-1]].tobytes() == whole[: done[-1]].tobytes()
+    assert (pieces[done[-1] :] == 1).all()
 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=5))

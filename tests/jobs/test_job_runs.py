@@ -78,8 +78,9 @@ def test_stamps_are_in_order(star_run: RunRecord) -> None:
             ]
             assert sorted(instants) == instants
         for seen in line.coordinator:
-            assert seen.ready_s <= seen.first_in_s <= seen.last_in_s <= (line.combine_start_s or 0)
-            assert (line.combine_end_s or 0) <= seen.first_out_s <= seen.last_out_s <= seen.held_s <= line.round_s
+            assert seen.ready_s <= seen.first_in_s <= (line.combine_start_s or 0) <= seen.first_out_s
+            assert seen.last_in_s <= (line.combine_end_s or 0) <= seen.last_out_s <= seen.held_s <= line.round_s
+            assert seen.last_in_s <= seen.first_out_s
 
 
 def test_one_machine_has_one_clock(star_run: RunRecord) -> None:

@@ -106,8 +106,51 @@ def test_ready_is_stamped_when_it_is_said() -> None:
 
     fast, slow = seen.stamps
     assert fast.ready_s <= fast.first_in_s <= fast.last_in_s < slow.ready_s
-    assert slow.last_in_s <= seen.combine_start_s <= seen.combine_end_s <= min(fast.first_out_s, slow.first_out_s)
+    assert slow.first_in_s <= seen.combine_start_s <= min(fast.first_out_s, slow.first_out_s)
+    assert slow.last_in_s <= seen.combine_end_s <= min(fast.last_out_s, slow.last_out_s)
+    assert slow.last_in_s <= slow.first_out_s
     assert max(fast.held_s, slow.held_s) <= seen.round_s
+
+
+def test_the_model_returns_while_a_slow_update_still_comes_in() -> None:
+    """A participant whose update is in is handed what is combined; here the slow one waits until it saw that."""
+    first_bytes_out = threading.Event()
+    update = np.full(_SIZE, 2, dtype=np.float32).data.cast("B")
+
+    def slow(line: Connection, _row: NDArray[np.float32]) -> None:
+        line.expect(Go)
+        line.send(Ready())
+        line.queue(Update(samples=1), update)
+        while line.can_push(_SIZE * 3):
+            line.push(_SIZE * 3)
+        assert first_bytes_out.wait(20)
+        while line.can_push(_SIZE * 4):
+            line.push(_SIZE * 4)
+        _end(line)
+
+    def fast(line: Connection, row: NDArray[np.float32]) -> None:
+        line.expect(Go)
+        line.send(Ready())
+        line.send(Update(samples=1), update)
+        while not line.under_way[1]:
+            line.pump()
+        assert not row[-1]
+        first_bytes_out.set()
+        _end(line)
+
+    seen, star, rows = _run(slow, fast)
+
+    assert first_bytes_out.is_set()
+    assert 12.0 == star.model[0] == star.model[-1]
+    assert all(np.array_equal(star.model, row) for row in rows)
+    assert seen.combine_start_s < seen.stamps[1].first_out_s < seen.stamps[0].last_in_s < seen.combine_end_s
+
+
+def _end(line: Connection) -> None:
+    line.expect(Model)
+    line.send(Holding())
+    line.expect(Close)
+    line.send(Report(stamps=_STAMPS, clock_at_go_s=0.0, train_loss=None))
 
 
 def test_while_participants_compute_the_coordinator_sleeps() -> None:

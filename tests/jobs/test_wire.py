@@ -71,10 +71,10 @@ def test_a_piecewise_frame_is_a_frame(pair: tuple[socket.socket, socket.socket])
     sender.queue(Ping(), memoryview(payload))
     message = None
     while message is None:
-        sender.push()
+        sender.push(len(payload))
         message = receiver.pump()
 
-    assert sender.push()
+    assert sender.push(len(payload))
     assert Ping() == message
     assert payload == room
 
@@ -122,8 +122,8 @@ def test_a_full_line_takes_no_more(pair: tuple[socket.socket, socket.socket]) ->
     sender = _connection(pair[0])
     sender.queue(Pong(), memoryview(bytes(32 << 20)))
 
-    assert not sender.push()
-    assert not sender.push()
+    assert not sender.push(32 << 20)
+    assert not sender.push(32 << 20)
 
 
 def test_only_those_who_know_the_token_join() -> None:
