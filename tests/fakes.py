@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from pytest_mixgpu.devices.catalog import kind_of
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, Vendor
-from pytest_mixgpu.launch.protocol import Crew, Limits, Task
+from pytest_mixgpu.launch.protocol import Crew, Limits, Message, Task
 from pytest_mixgpu.records.model import Evaluation, RoundLine, Start
 from pytest_mixgpu.timing.model import ParticipantStamps, Segment
 
@@ -180,3 +180,26 @@ class NoLauncher:
 
     def close(self) -> None:
         """Release nothing."""
+
+
+class FakeCrew:
+    """Workers that say what they were given, one word after the other, and take whatever they are told."""
+
+    def __init__(self, *words: tuple[str, Message]) -> None:
+        self._words = list(words)
+
+    def send(self, worker: str, message: Message) -> None:
+        """Hear it and do nothing."""
+
+    def receive(self, *, timeout_s: float | None = None) -> tuple[str, Message]:  # noqa: ARG002 - the protocol's
+        """Say the next word."""
+        return self._words.pop(0)
+
+    def stop(self) -> None:
+        """Run nothing, end nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()

@@ -8,12 +8,14 @@ import sys
 import msgspec
 import pytest
 
+from pytest_mixgpu.jobs.crewjob import Talk
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_scoring
 from pytest_mixgpu.jobs.scoring import score_model
-from pytest_mixgpu.jobs.words import Scoring
+from pytest_mixgpu.jobs.words import Listening, Scoring, to_message
 from pytest_mixgpu.jobs.workloads.build import open_workload
 from pytest_mixgpu.jobs.workloads.recipe import load_recipe
+from tests.fakes import FakeCrew
 from tests.jobs.made_jobs import digits
 
 _SEVERAL = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
@@ -50,6 +52,18 @@ def test_a_scoring_says_how_far_it_is(num_cores: int, expected: str) -> None:
     word = Scoring(num_done=640, num_total=3669, num_threads=16, num_cores=num_cores)
 
     assert expected == describe_scoring(word)
+
+
+def test_whoever_scores_is_heard_and_not_waited_for() -> None:
+    """How far a scoring is travels upward at once, also from a worker whose turn it is not."""
+    said: list[str] = []
+    word = Scoring(num_done=640, num_total=3669, num_threads=1, num_cores=1)
+    listening = Listening(host="here", port=1)
+    crew = FakeCrew(("participant-0", to_message(word)), ("coordinator", to_message(listening)))
+
+    heard = Talk(crew, say=said.append).hear("coordinator", Listening)
+
+    assert (listening, ["scoring 640 of 3,669"]) == (heard, said)
 
 
 def test_a_batch_of_the_large_model_stays_far_below_the_limit() -> None:
