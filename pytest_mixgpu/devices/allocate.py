@@ -127,19 +127,19 @@ class _Choice:
         if kinds is not None:
             here = any(device.kind in kinds for device in self._devices)
             raise SpecError(
-                f"{self._spec}: {name} is a family, not a kind: its parts are {', '.join(kinds)}. "
+                f"{name} is a family, not a kind: its parts are {', '.join(kinds)}. "
                 f"{'Name the one that is meant' if here else 'No part of it is here'}; {self._found()}."
             )
         if name in {UNRESOLVED, UNKNOWN}:
             words = " or ".join(f"{word}:N" for word in VENDOR_WORDS)
-            raise SpecError(f"{self._spec}: {name} is no kind. A device without one is asked for by vendor: {words}.")
+            raise SpecError(f"{name} is no kind. A device without one is asked for by vendor: {words}.")
         known = term.is_vendor or name in CPU_KINDS or is_kind(name)
         if not known and all(device.kind != name for device in self._devices):
             near = near_kinds(name)
             hint = (
                 f"Did you mean {' or '.join(near)}?" if near else "cuda:N or rocm:N takes parts that it does not hold."
             )
-            raise SpecError(f"{self._spec}: the catalog holds no kind {name}. {hint} {_sentence(self._found())}.")
+            raise SpecError(f"the catalog holds no kind {name}. {hint} {_sentence(self._found())}.")
 
     def _shortfall(self, term: SpecTerm) -> str:
         parts = [f"{self._spec} was asked for, and {self._found()}."]

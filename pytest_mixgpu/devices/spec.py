@@ -42,7 +42,7 @@ class SpecTerm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if not _NAME.fullmatch(self.name):
             raise SpecError(f"{self.name!r} is no name of a device kind. Write for example {_EXAMPLES}.")
         if self.count is not None and not 1 <= self.count <= MAX_COUNT:
-            raise SpecError(f"{self.name}:{self.count}: a count from 1 to {MAX_COUNT} or `all` is expected.")
+            raise SpecError(f"{self.name}:{self.count} was found, a count from 1 to {MAX_COUNT} or `all` is expected.")
         if self.name == AUTO and self.count is not None:
             raise SpecError("auto takes no count: it means every GPU, else every core. Write cuda:N, rocm:N or cpu:N.")
 
@@ -111,11 +111,9 @@ def _parse_term(part: str, text: str) -> SpecTerm:
     if not colon:
         return SpecTerm(name=name, count=None if name == AUTO else 1)
     if name == AUTO:
-        raise SpecError(f"{part.strip()!r}: auto takes no count: it means every GPU, else every core.")
+        raise SpecError("auto takes no count: it means every GPU, else every core. Write cuda:N, rocm:N or cpu:N.")
     if count == "all":
         return SpecTerm(name=name, count=None)
     if not _COUNT.fullmatch(count):
-        raise SpecError(
-            f"{count!r} in {text!r} is no count; a whole number from 1 on or `all` is expected after {name}:"
-        )
+        raise SpecError(f"no count after {name}: found {count!r}, expected a whole number from 1 on or `all`.")
     return SpecTerm(name=name, count=int(count))

@@ -12,6 +12,7 @@ from pytest_mixgpu.records.codec import first_not_finite
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import Settings
 from pytest_mixgpu.records.plan import Plan, Prices, RolePlan, RunSettings, Seeds, Workload
+from pytest_mixgpu.records.tables import field_text, steps_of, value_of
 
 PLAN_SCHEMA_VERSION = 1
 WAIT_WORDS = ("measured", "out-of-scope")
@@ -33,13 +34,11 @@ def load_plan(path: Path) -> Plan:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from error
     if table.get("schema") != PLAN_SCHEMA_VERSION:
         raise PlanError(f"{path}: found schema {table.get('schema')!r}, expected {PLAN_SCHEMA_VERSION}")
-    field = first_not_finite(table)
-    if field is not None:
-        raise PlanError(f"{path}: found a number that is not finite at `{field}`, expected a number")
-    try:
-        plan = msgspec.convert(table, Plan)
-    except msgspec.ValidationError as error:
-        raise PlanError(f"{path}: {error}") from error
+    place = first_not_finite(table)
+    if place is not None:
+        field = field_text(steps_of(place), table)
+        raise PlanError(f"{path}: {field}: found a number that is not finite, expected a number")
+    plan = value_of(table, Plan, where=str(path))
     fault = next(_contradictions(plan), None)
     if fault is not None:
         raise PlanError(f"{path}: {fault}")

@@ -64,12 +64,22 @@ def test_unknown_name_lists_known() -> None:
     ("old", "new", "expected"),
     [
         pytest.param(
-            "evaluation_batch = 512", "evaluation_batch = 512\nextras = 1", "unknown field `extras`", id="unknown"
+            "evaluation_batch = 512",
+            "evaluation_batch = 512\nextras = 1",
+            r"extras: found a key that there is not.*did you mean extra\?",
+            id="unknown",
         ),
-        pytest.param("num_classes = 10\nextra", "num_classes = true\nextra", r"num_classes", id="type"),
-        pytest.param("num_classes = 10\nextra", "extra", "num_classes", id="missing"),
+        pytest.param(
+            "num_classes = 10\nextra",
+            "num_classes = true\nextra",
+            "num_classes: found true, expected a whole",
+            id="type",
+        ),
+        pytest.param("num_classes = 10\nextra", "extra", "num_classes: found nothing", id="missing"),
         pytest.param("schema = 1", "schema = 2", "schema is 2, this version reads 1", id="schema"),
-        pytest.param('source = "digits"', 'source = "digit"', r"\$\.data\.source", id="source"),
+        pytest.param(
+            'source = "digits"', 'source = "digit"', r"data\.source: found 'digit', expected one of digits", id="source"
+        ),
         pytest.param("mean = [0.305]", "mean = [0.3, 0.3]", "one number for each of the 1 channels", id="channels"),
         pytest.param("warmup_share = 0.05", "warmup_share = 1.0", "warmup_share in", id="warmup"),
         pytest.param(":VisionTransformer", "", "module:function", id="factory"),
@@ -140,6 +150,16 @@ def test_check_names_the_extra(tmp_path: Path) -> None:
     recipe = msgspec.structs.replace(recipes.load_recipe("mnist-ft"), packages=("torch", "no_such_package"))
 
     with pytest.raises(MissingExtraError, match=r"no_such_package.*pip install 'pytest-mixgpu\[mnist-ft\]'"):
+        recipes.check_files(recipe, tmp_path)
+
+
+def test_a_recipe_of_ones_own_needs_no_extra(tmp_path: Path) -> None:
+    """A missing package is then named alone: this project does not install it."""
+    text = shipped_text("digits-vit").replace('extra = "torch"\n', "").replace('"sklearn"', '"no_such_package"')
+    (tmp_path / "digits-vit.toml").write_text(text)
+    recipe = recipes.load_recipe("digits-vit", folders=(tmp_path,))
+
+    with pytest.raises(MissingExtraError, match="needs no_such_package, which is not installed$"):
         recipes.check_files(recipe, tmp_path)
 
 

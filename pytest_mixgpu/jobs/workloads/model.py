@@ -167,8 +167,8 @@ class Recipe(_Table, frozen=True, kw_only=True):
     name: str
     description: str
     num_classes: int
-    extra: str
-    """The extra of this project that installs what is needed."""
+    extra: str = ""
+    """The extra of this project that installs what is needed; a user's own recipe has none."""
     packages: tuple[str, ...]
     """Modules that must be importable."""
     evaluation_batch: int

@@ -4,13 +4,13 @@ Shipped recipes lie in `recipes/`; folders of a user are looked at first.
 """
 
 import os
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-import msgspec
-
 from pytest_mixgpu.errors import MissingExtraError, PlanError, WorkloadError
 from pytest_mixgpu.jobs.workloads.model import PetsData, Recipe
+from pytest_mixgpu.records.tables import value_of
 
 __all__ = ["Recipe", "check_files", "load_recipe", "recipe_names", "require_packages", "resolve_data_root"]
 
@@ -41,9 +41,10 @@ def load_recipe(name: str, *, folders: tuple[Path, ...] = ()) -> Recipe:
         raise PlanError(f"no recipe is called {name!r}; there are {', '.join(known)} (looked in {looked})")
     path = next(path for folder in (*folders, _SHIPPED) if (path := folder / f"{name}.toml").is_file())
     try:
-        recipe = msgspec.toml.decode(path.read_bytes(), type=Recipe)
-    except (msgspec.DecodeError, OSError) as error:
-        raise PlanError(f"recipe {path} cannot be read: {error}") from error
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PlanError(f"recipe {path} cannot be read as TOML: {error}") from error
+    recipe = value_of(table, Recipe, where=f"recipe {path}")
     if recipe.name != name:
         raise PlanError(f"recipe {path} calls itself {recipe.name!r}; name and file name must agree")
     return recipe
@@ -88,9 +89,10 @@ def require_packages(recipe: Recipe) -> None:
     """
     absent = [name for name in recipe.packages if find_spec(name) is None]
     if absent:
+        remedy = f": pip install 'pytest-mixgpu[{recipe.extra}]'" if recipe.extra else ""
         raise MissingExtraError(
             f"workload {recipe.name!r} needs {', '.join(absent)}, which {'is' if len(absent) == 1 else 'are'} not "
-            f"installed: pip install 'pytest-mixgpu[{recipe.extra}]'"
+            f"installed{remedy}"
         )
 
 

@@ -34,16 +34,21 @@ def package_file(package: str, resource: str, *, extra: str) -> Path:
     """
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(f"{package} is not installed: pip install 'pytest-mixgpu[{extra}]'")
+        raise MissingExtraError(f"{package} is not installed" + _remedy("pip install", extra))
     candidates = [Path(folder) / resource for folder in spec.submodule_search_locations]
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
         looked = " or ".join(str(path) for path in candidates)
         raise WorkloadError(
-            f"{package} is installed without the file {resource} (looked for {looked}); "
-            f"install another version: pip install -U 'pytest-mixgpu[{extra}]'"
+            f"{package} is installed without the file {resource} (looked for {looked}); install another version"
+            + _remedy("pip install -U", extra)
         )
     return found
+
+
+def _remedy(command: str, extra: str) -> str:
+    """Say how to install what is missing; a user's own recipe names packages that are no extra of this project."""
+    return f": {command} 'pytest-mixgpu[{extra}]'" if extra else ""
 
 
 def _open_csv(path: Path, size: int, data: DigitsData | MnistData, target: Input) -> "Opened":
