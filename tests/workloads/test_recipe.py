@@ -159,7 +159,7 @@ def test_a_recipe_of_ones_own_needs_no_extra(tmp_path: Path) -> None:
     (tmp_path / "digits-vit.toml").write_text(text)
     recipe = recipes.load_recipe("digits-vit", folders=(tmp_path,))
 
-    with pytest.raises(MissingExtraError, match="needs no_such_package, which is not installed$"):
+    with pytest.raises(MissingExtraError, match=r"needs no_such_package, which is not installed$"):
         recipes.check_files(recipe, tmp_path)
 
 
