@@ -178,6 +178,11 @@ def bench_of_e1(folder: Path, *, rehearsal: bool = True, doctor: Doctor | None =
     return bench
 
 
+def prose(result: pytest.RunResult) -> str:
+    """Return what a session said, without the line breaks of its terminal."""
+    return " ".join(result.stdout.str().split())
+
+
 def word_of(verdicts: dict[str, Verdict]) -> dict[str, tuple[str, str, str, float | None]]:
     """Return what must not differ between two judgements of the same runs."""
     return {id_: (one.word, one.reason, " ".join(one.qualifiers), one.value) for id_, one in verdicts.items()}
