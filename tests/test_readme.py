@@ -11,6 +11,9 @@ from typing import get_args
 
 import pytest
 
+from pytest_mixgpu.jobs.workloads.model import Input, Model, NpzData, Optimizer, Recipe
+from pytest_mixgpu.marks.checks import CHECKS
+from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, Qualifier, Word
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +22,8 @@ BLOCK = re.compile(
     r"^<!-- block: (?P<name>[a-z-]+) -->\n```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 BLOCKS = {found["name"]: found["text"] for found in BLOCK.finditer(README)}
+PLAN_FILES = ("plan-file", "plan-recipe", "plan-data", "plan-suite-file")
+"""Blocks that are files, each with its path in a comment on its first line."""
 OUR_FLAG = re.compile(r"(?<![\w-])--(?:gpus|emulate|mixgpu-[a-z-]+|passmark-[a-z-]+)")
 
 # torch is looked for, not imported: pytester forgets what a test imports, and torch does not bear a second import.
@@ -47,7 +52,8 @@ def first_cells(text: str) -> set[str]:
 def test_every_block_has_a_name() -> None:
     """A block that no test knows is a block that nobody checks."""
     assert README.count("\n```") == 2 * len(BLOCKS)
-    assert set(BLOCKS) == {"set-up", "main", "tests", "own-suite-file", "own-suite-commands", "devices", "fleet"}
+    own_suites = {"own-suite-file", "own-suite-commands", *PLAN_FILES, "plan-commands"}
+    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet"} | own_suites
 
 
 @pytest.mark.parametrize("name", ["set-up", "main", "tests"])
@@ -67,7 +73,11 @@ def test_extras_that_are_installed_exist() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [words for words in commands("main", "devices", "fleet", "own-suite-commands") if words[0] == "pytest"],
+    [
+        words
+        for words in commands("main", "devices", "fleet", "own-suite-commands", "plan-commands")
+        if words[0] == "pytest"
+    ],
     ids=" ".join,
 )
 def test_a_command_uses_real_flags(pytester: pytest.Pytester, words: list[str]) -> None:
@@ -97,6 +107,21 @@ def test_every_word_of_a_verdict_is_explained() -> None:
     assert found == {*get_args(Word), *get_args(Qualifier), *get_args(Note)}
 
 
+def test_every_metric_and_check_is_listed() -> None:
+    """A suite with a plan is written with these names, so they stand in its section, and no others."""
+    assert first_cells(section("With a plan")) == {*METRICS, *CHECKS}
+
+
+def test_every_field_of_a_recipe_is_named() -> None:
+    """What the example leaves out stands in the text below it."""
+    text = section("With a plan")
+    fields = {name for table in (Recipe, NpzData, Input, Model, Optimizer) for name in table.__struct_fields__} - {
+        "split_seed"
+    }
+
+    assert {name for name in fields if name not in text} == set()
+
+
 def test_recipes_that_are_named_exist() -> None:
     """A workload is named by its recipe."""
     shipped = {path.stem for path in (ROOT / "pytest_mixgpu/jobs/workloads/recipes").glob("*.toml")}
@@ -118,20 +143,33 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
+def new_repository(folder: Path, *blocks: str) -> None:
+    """Lay out files of the README in a repository of their own."""
+    for block in blocks:
+        path = folder / BLOCKS[block].splitlines()[0].removeprefix("# ")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(BLOCKS[block])
+    # An ini file of its own keeps the settings of this project out.
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / ".gitignore").write_text("data/\nreports/\n__pycache__/\n.pytest_cache/\n")
+    git(folder, "init", "--quiet")
+
+
+def run_pytest(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    """Run pytest in a process of its own; other tests of this project may hold the core meanwhile."""
+    return pytester.run(sys.executable, "-m", "pytest", *arguments, "--mixgpu-wait=120", "-p", "no:cacheprovider")
+
+
 @needs_torch
 def test_the_suite_of_your_own_runs(pytester: pytest.Pytester) -> None:
     """Typed as it stands, in a new repository, it passes; with its bound moved afterwards, it is tampered with."""
     source = BLOCKS["own-suite-file"]
     name = source.splitlines()[0].removeprefix("# ")
-    (pytester.path / name).write_text(source)
-    # An ini file of its own keeps the settings of this project out.
-    (pytester.path / "pytest.ini").write_text("[pytest]\n")
-    (pytester.path / ".gitignore").write_text("reports/\n__pycache__/\n.pytest_cache/\n")
-    git(pytester.path, "init", "--quiet")
+    new_repository(pytester.path, "own-suite-file")
     results = []
     for words in commands("own-suite-commands"):
         if words[0] == "pytest":
-            results.append(pytester.run(sys.executable, "-m", *words, "-p", "no:cacheprovider"))
+            results.append(run_pytest(pytester, *words[1:]))
         else:
             git(pytester.path, *words[1:])
     frozen, measured = results
@@ -144,7 +182,36 @@ def test_the_suite_of_your_own_runs(pytester: pytest.Pytester) -> None:
 
     # One repository serves both, since every session here imports torch.
     (pytester.path / name).write_text(source.replace("at_most=2.0", "at_most=20.0"))
-    moved = pytester.run(sys.executable, "-m", "pytest", "--gpus=cpu:1", "-p", "no:cacheprovider")
+    moved = run_pytest(pytester, "--gpus=cpu:1")
 
     moved.assert_outcomes(failed=1)
     moved.stdout.fnmatch_lines(["*TAMPERED*product-time*"])
+
+
+@needs_torch
+def test_a_plan_of_your_own_is_read_and_frozen(pytester: pytest.Pytester) -> None:
+    """Typed as it stands, up to the first run: plan, recipe, data and tests fit together, and an edit shows."""
+    new_repository(pytester.path, *PLAN_FILES)
+    *prepare, measure = commands("plan-commands")
+    for words in prepare:
+        if words[0] == "git":
+            git(pytester.path, *words[1:])
+            continue
+        is_script = words[0] == "python"
+        result = pytester.run(sys.executable, *words[1:]) if is_script else run_pytest(pytester, *words[1:])
+        assert result.ret == 0, result.stdout.str() + result.stderr.str()
+    lock = (pytester.path / "passmarks.lock").read_text()
+
+    assert measure[0] == "pytest"
+    assert [name for name in ("stripes-controls", "stripes-parity", "stripes-speedup") if name not in lock] == []
+    assert "[bindings.data]\nstripes = " in lock
+    assert "[bindings.recipes]\nstripes = " in lock
+
+    # What departs from the lock is not measured, so this takes no run. One core is enough for that.
+    recipe = pytester.path / "recipes/stripes.toml"
+    recipe.write_text(recipe.read_text().replace("learning_rate = 3e-3", "learning_rate = 9e-3"))
+    moved = run_pytest(pytester, "--gpus=cpu:1")
+
+    moved.assert_outcomes(failed=2)
+    moved.stdout.fnmatch_lines(["*TAMPERED*stripes-speedup*"])
+    assert not (pytester.path / "reports/runs").exists()
