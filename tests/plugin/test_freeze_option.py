@@ -1,5 +1,7 @@
 """`--passmark-freeze`, `--passmark-amend` and `--passmark-why`: the lock, its refusals and its chain."""
 
+from pathlib import Path
+
 import pytest
 
 from pytest_mixgpu.marks.lock import broken_seals, read_lock
@@ -10,12 +12,19 @@ MOVED = ("at_most=2.0", "at_most=1.8")
 AMEND = ("--passmark-amend=latency", "--passmark-why=the network changed")
 
 
-@pytest.fixture
-def frozen(bench: Bench) -> Bench:
-    """A suite of one mark, frozen and committed."""
+@pytest.fixture(scope="module")
+def frozen_template(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A suite of one mark, frozen and committed; not to be changed."""
+    bench = Bench.new(tmp_path_factory.mktemp("frozen"))
     bench.write("test_latency.py", VALUE)
     bench.freeze()
     return bench
+
+
+@pytest.fixture
+def frozen(frozen_template: Bench, tmp_path: Path) -> Bench:
+    """A suite of one mark, frozen and committed."""
+    return frozen_template.copied(tmp_path / "frozen")
 
 
 def refused(bench: Bench, *words: str) -> str:

@@ -62,7 +62,7 @@ def test_failing_test_judges_its_mark_too(e1: Bench) -> None:
     assert {"e1-quality", "e1-parity"} == set(verdicts)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "0"), ("-n", "2")], ids=["plain", "n0", "n2"])
+@pytest.mark.parametrize("workers", [("-n", "0"), ("-n", "2")], ids=["n0", "n2"])
 def test_real_runs_pass_plainly(e1: Bench, workers: tuple[str, ...]) -> None:
     """Statuses are of their own only where something stood in: runs on the plan's pools are plain passes."""
     real = bench_of_e1(e1.folder.parent / "real", rehearsal=False)
