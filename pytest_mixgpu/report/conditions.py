@@ -181,7 +181,12 @@ def _host_facts(facts: HostFacts) -> dict[str, str]:
 
 def _device_table(pool: "Pool") -> Table:
     rows = tuple(
-        (clean(device.id), clean(device.kind), clean(device.name), units.format_bytes(device.memory_bytes))
+        (
+            clean(device.id),
+            clean(device.kind),
+            clean(device.name),
+            "the host's" if device.vendor == "cpu" else units.format_bytes(device.memory_bytes),
+        )
         for device in pool.devices
     )
     return Table(

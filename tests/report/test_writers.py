@@ -320,6 +320,14 @@ def test_the_page_stands_alone() -> None:
     assert [name for name in names if name.startswith("on")] == []
 
 
+def test_a_cell_names_its_column() -> None:
+    """On a narrow screen rows become blocks of cells, and a cell without a name could not be read."""
+    page = render_page(report_of(all_verdicts(), records()))
+    unnamed = [cell for cell in re.findall(r"<td[^>]*>", page) if "data-name=" not in cell and "colspan=" not in cell]
+
+    assert unnamed == []
+
+
 def test_hostile_text_stays_text_on_the_page() -> None:
     """It adds no tag and no attribute, and is shown as it was."""
     tame = Page(render_page(report_of([speedup(word="FAIL")], [as_record(as_failed(make_run(), after_rounds=3))])))
