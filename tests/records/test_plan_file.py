@@ -81,7 +81,7 @@ def test_the_order_of_keys_does_not_count(tmp_path_factory: pytest.TempPathFacto
         pytest.param("schema = 1", "# a comment\n\n\nschema   =   1 # another", id="comments-and-blanks"),
         pytest.param("foreign_share = 0.10", "foreign_share = 0.1", id="trailing-zero"),
         pytest.param("foreign_share = 0.10", "foreign_share = 1e-1", id="exponent"),
-        pytest.param("round_steps = 320", "round_steps = 0x140", id="hexadecimal"),
+        pytest.param("round_steps = 1280", "round_steps = 0x500", id="hexadecimal"),
         pytest.param("base = 20261002", "base = 20_261_002", id="underscores"),
         pytest.param('id = "e1"', "id = 'e1'", id="quotes"),
         pytest.param("[disturbance]\nforeign_share = 0.10\ndrift = 0.10", "", id="defaults-left-out"),
@@ -220,7 +220,7 @@ def test_a_role_decides_about_the_exchange(name: str, leg: str, exchange: str) -
     """The deciding baseline has no exchange, the reference its own, everybody else the plan's."""
     plan = e1_plan()
     role = next(one for one in plan.roles if one.name == name)
-    found = settings_for(plan.settings, role, recipe={"name": "pets-vit-b16"}, shares=(320,), leg=leg)
+    found = settings_for(plan.settings, role, recipe={"name": "pets-vit-b16"}, shares=(1280,), leg=leg)
     assert exchange == found.exchange
 
 
@@ -236,9 +236,9 @@ def test_a_role_replaces_what_it_states() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("shares", [(200,), (160, 161), (0, 320), (-1, 321)], ids=["few", "many", "none", "negative"])
+@pytest.mark.parametrize("shares", [(200,), (640, 641), (0, 1280), (-1, 1281)], ids=["few", "many", "none", "negative"])
 def test_shares_add_up_to_the_round(shares: tuple[int, ...]) -> None:
     """Shares that do not make up the round's steps are refused."""
     plan = e1_plan()
-    with pytest.raises(PlanError, match="positive numbers that add up to the 320 steps"):
+    with pytest.raises(PlanError, match="positive numbers that add up to the 1280 steps"):
         settings_for(plan.settings, plan.roles[1], recipe={"name": "x"}, shares=shares)
