@@ -217,8 +217,9 @@ def make_runs(
                 session=session,
                 at=at,
             )
-            at += timedelta(seconds=1.0 if run.outcome is None else 1.0 + run.outcome.leased_s)
             made.append(run if doctor is None else doctor(run))
+            ends = [one.outcome.leased_s for one in (run, made[-1]) if one.outcome is not None]
+            at += timedelta(seconds=1.0 + max(ends, default=0.0))
     return made
 
 

@@ -18,6 +18,11 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
         claim: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
+    verdict = _judged(claim, evidence)
+    return replace(verdict, details=(*verdict.details, *evidence.said))
+
+
+def _judged(claim: Claim, evidence: Evidence) -> Verdict:
     verdict = Verdict(
         id=claim.id,
         is_claim=True,

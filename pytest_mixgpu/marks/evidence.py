@@ -11,6 +11,8 @@ from pytest_mixgpu.marks.eligible import Superseded, in_force, join
 from pytest_mixgpu.marks.git import GitWitness
 from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.marks.registered import Choice, choose_session, entries_of, registrations
+from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.model import Role, RunRecord
 from pytest_mixgpu.records.plan import (
     Disturbance,
@@ -33,6 +35,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What is wrong with the chain."""
     is_anchored: bool = False
     """Whether a head that was kept outside the report folder was found in it."""
+    entries: tuple[LedgerEntry, ...] | None = None
+    """What it registered of the suite and closed, in order. None: there is no ledger, and the records say it."""
+    running: tuple[str, ...] = ()
+    """Ids of the runs that a living process is writing."""
 
 
 class LostRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,6 +83,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of this experiment, superseded ones too: what was tried."""
     departures: tuple[str, ...]
     """Rehearsals only: where this session was told to depart from the plan."""
+    said: tuple[str, ...]
+    """What stands beside every verdict: which session is judged, and which are not."""
     lost: tuple[LostRun, ...]
     seals: dict[str, tuple[str, ...]]
     """What does not match its seal in a record, by run; no entry if all matches."""
@@ -153,7 +161,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         return next((run.id for run in self.unfinished if run.header.role in roles), "")
 
     def remedy(self, *roles: Role) -> str:
-        """The pools on which runs of these roles are made, as flags."""
+        """What to start so that runs of these roles are made."""
+        if self.rehearsal:
+            # A stand-in pool that is named by hand is another rehearsal: all of it would be the fleet's.
+            return "run again without --gpus"
         pools = dict.fromkeys(entry.pool for entry in self.roles if entry.role in roles)
         return "run with " + " and ".join(f"--gpus={pool}" for pool in pools) if pools else ""
 
@@ -222,8 +233,8 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
     Args:
         plan: as it is now.
         lock: as it is now.
-        records: all registered runs that ended, of any suite, in the order of registration.
-        session: this session. A rehearsal is judged on its own session's runs; empty takes the newest that has any.
+        records: all registered runs that can be read, in the order of registration.
+        session: this session. A rehearsal is judged on its own session's runs; empty takes the newest whole one.
         rehearsal: whether the rehearsal is judged, or the experiment itself.
         plan_digest: of the plan as it is now.
         code_digest: of the code that produces the number, as it is now.
@@ -237,16 +248,25 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         seals: what does not match its seal in a record, by run id.
     """
     suite = plan.id if plan is not None else (lock.suite if lock is not None else "")
-    mine = [run for run in records if run.header.suite == suite and run.header.rehearsal == rehearsal]
-    gone = [one for one in lost if one.rehearsal == rehearsal]
+    ledger = ledger or LedgerState()
+    entries = entries_of(records) if ledger.entries is None else ledger.entries
+    registered = registrations(entries, suite, rehearsal=rehearsal)
+    said: tuple[str, ...] = ()
     if rehearsal:
-        session = session or (max(mine, key=lambda run: run.header.registered_at).header.session if mine else "")
-        mine = [run for run in mine if run.header.session == session]
-        gone = [one for one in gone if one.session == session]
+        choice = Choice(session=session) if session else _choose(plan, entries, registered, records)
+        session, said = choice.session, choice.said
+        registered = tuple(entry for entry in registered if entry.session == session)
+    counted = {entry.run_id for entry in registered}
+    mine = [run for run in records if run.id in counted]
+    # A record that was closed and is gone shows that somebody was at the folder, whichever run it was.
+    gone = [
+        one
+        for one in lost
+        if one.was_closed or (one.rehearsal == rehearsal and (not rehearsal or one.session == session))
+    ]
     seeds = seeds_in_force(plan, lock, rehearsal=rehearsal)
     conditions = in_force(mine, plan_digest=plan_digest, lock=lock, code_digest=code_digest)
     joined = join(mine, conditions, plan, seeds, rehearsal=rehearsal)
-    known = {run.id for run in mine}
     return Evidence(
         plan=plan,
         plan_digest=plan_digest,
@@ -258,15 +278,33 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         evaluator_digest=evaluator_digest,
         recipe_digests=dict(recipe_digests),
         git=witness,
-        ledger=ledger or LedgerState(),
+        ledger=ledger,
         session=session,
         rehearsal=rehearsal,
         runs=joined.runs,
         superseded=joined.superseded,
         attempts=tuple(mine),
         departures=joined.departures,
+        said=said,
         lost=tuple(gone),
-        seals={run_id: tuple(faults) for run_id, faults in (seals or {}).items() if faults and run_id in known},
+        seals={run_id: tuple(faults) for run_id, faults in (seals or {}).items() if faults},
+    )
+
+
+def _choose(
+    plan: Plan | None, entries: Sequence[LedgerEntry], registered: Sequence[LedgerEntry], records: Sequence[RunRecord]
+) -> Choice:
+    """Choose the session of a rehearsal that is judged from records."""
+    stage = staged(plan, rehearsal=True)
+    if plan is None or stage is None:
+        return choose_session(entries, registered, records, roles=(), workloads=())
+    ids = {entry.run_id for entry in registered}
+    return choose_session(
+        entries,
+        registered,
+        [run for run in records if run.id in ids],
+        roles=[role.name for role in stage.roles],
+        workloads=[one.workload.recipe for one in (stage, plan)],
     )
 
 

@@ -30,6 +30,11 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         mark: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
+    verdict = _judged(mark, evidence)
+    return replace(verdict, details=(*verdict.details, *evidence.said))
+
+
+def _judged(mark: PassMark, evidence: Evidence) -> Verdict:
     verdict = _blank(mark, evidence)
     faults = tampering(evidence, mark)
     if faults:

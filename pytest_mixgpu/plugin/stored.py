@@ -29,23 +29,23 @@ def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
     records: list[RunRecord] = []
     lost: list[LostRun] = []
     seals: dict[str, tuple[str, ...]] = {}
-    for folder in folders:
-        for run in RunStore(folder).survey(suite):
-            registered.append(run.registered)
-            # One that is still being written counts as it stands: it was registered, and it has no outcome yet.
-            if run.record is None:
-                lost.append(_lost(run))
-                continue
-            records.append(run.record)
-            faults = check_record(run.record, run.folder, run.closed or run.registered)
-            if faults:
-                seals[run.id] = tuple(faults)
+    found = [run for folder in folders for run in RunStore(folder).survey(suite)]
+    for run in found:
+        registered.append(run.registered)
+        # One that is still being written counts as it stands: it was registered, and it has no outcome yet.
+        if run.record is None:
+            lost.append(_lost(run))
+            continue
+        records.append(run.record)
+        faults = check_record(run.record, run.folder, run.registered, run.closed)
+        if faults:
+            seals[run.id] = tuple(faults)
     return StoredRuns(
         registered=tuple(registered),
         records=tuple(records),
         lost=tuple(lost),
         seals=seals,
-        ledger=_ledger_state(folders),
+        ledger=_ledger_state(folders, found),
     )
 
 
@@ -68,7 +68,7 @@ def _lost(run: StoredRun) -> LostRun:
     )
 
 
-def _ledger_state(folders: Sequence[Path]) -> LedgerState:
+def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun]) -> LedgerState:
     """One folder's head and count; of several, the heads joined and the counts added up."""
     readings = [RunStore(folder).ledger.read() for folder in folders]
     strays = [
@@ -80,4 +80,6 @@ def _ledger_state(folders: Sequence[Path]) -> LedgerState:
         head="+".join(reading.head for reading in readings),
         count=sum(reading.count for reading in readings),
         faults=(*(fault for reading in readings for fault in reading.faults), *strays),
+        entries=tuple(entry for run in runs for entry in (run.registered, run.closed) if entry is not None),
+        running=tuple(run.id for run in runs if run.is_running),
     )

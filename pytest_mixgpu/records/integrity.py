@@ -1,4 +1,4 @@
-"""From a record, its folder and its ledger entry to what does not match. Judges nothing, imports no torch."""
+"""From a record, its folder and its ledger entries to what does not match. Judges nothing, imports no torch."""
 
 from pathlib import Path
 
@@ -13,32 +13,39 @@ _BOUND = (
 """Fields that stand in the ledger and in the record's header alike."""
 
 
-def check_record(record: RunRecord, folder: Path, entry: LedgerEntry) -> list[str]:
+def check_record(record: RunRecord, folder: Path, registered: LedgerEntry, closed: LedgerEntry | None) -> list[str]:
     """Return what does not match, one sentence each; empty if all does.
 
     Args:
         record: a record as it was read.
         folder: the run's folder.
-        entry: the ledger's entry for it: its close, or its registration if it never closed.
+        registered: the ledger's entry of its registration.
+        closed: the ledger's entry of its close; None if it never closed.
     """
+    run_id = registered.run_id
     faults = []
-    expected = entry_for(record.header, at=entry.at)
-    for field in _BOUND:
-        stated, sealed = getattr(expected, field), getattr(entry, field)
-        if stated != sealed:
-            faults.append(f"run {entry.run_id}: the record says {field} {stated!r}, the ledger says {sealed!r}")
-    if entry.event != "close":
-        return faults
-    if record.digest != entry.record_digest:
+    expected = entry_for(record.header, at=record.header.registered_at)
+    for entry in (registered, closed):
+        for field in _BOUND if entry is not None else ():
+            stated, sealed = getattr(expected, field), getattr(entry, field)
+            if stated != sealed:
+                faults.append(f"run {run_id}: the record says {field} {stated!r}, the ledger says {sealed!r}")
+    if expected.at != registered.at:
         faults.append(
-            f"run {entry.run_id}: the record has the digest {record.digest[:12]}…, it was sealed with "
-            f"{entry.record_digest[:12]}…: it was changed after it was closed"
+            f"run {run_id}: the record says it was registered at {expected.at!r}, the ledger {registered.at!r}"
         )
-    if record.status != entry.status:
-        faults.append(f"run {entry.run_id}: the record says {record.status}, the ledger says {entry.status}")
+    if closed is None:
+        return list(dict.fromkeys(faults))
+    if record.digest != closed.record_digest:
+        faults.append(
+            f"run {run_id}: the record has the digest {record.digest[:12]}…, it was sealed with "
+            f"{closed.record_digest[:12]}…: it was changed after it was closed"
+        )
+    if record.status != closed.status:
+        faults.append(f"run {run_id}: the record says {record.status}, the ledger says {closed.status}")
     if record.outcome is not None:
-        faults += _file_faults(record.id, record.outcome.files, folder_digests(folder, without=(RECORD_NAME,)))
-    return faults
+        faults += _file_faults(run_id, record.outcome.files, folder_digests(folder, without=(RECORD_NAME,)))
+    return list(dict.fromkeys(faults))
 
 
 def _file_faults(run_id: str, sealed: dict[str, str], found: dict[str, str]) -> list[str]:

@@ -192,6 +192,8 @@ class RoundLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Mean over the local steps; None where it was not finite."""
     foreign_share: tuple[float | None, ...] = ()
     """Share of each participant's core that other processes took meanwhile; None is unknown."""
+    compute_cpu_s: tuple[float | None, ...] = ()
+    """CPU seconds that the worker's process used during its compute phase; None is unknown."""
 
 
 class Evaluation(

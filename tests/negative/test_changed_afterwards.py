@@ -1,6 +1,7 @@
 """What was sealed and changed afterwards, in a real report folder: every verdict that rests on it is TAMPERED."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from shutil import rmtree
 
@@ -15,13 +16,43 @@ from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.records.store import RunStore
 from tests.judging import CLEAN_GIT, e1_marks, freeze_e1
-from tests.samples import e1_digests, e1_plan, make_experiment, tamper
+from tests.negative.doctoring import on_another_workload
+from tests.sample_timeline import MadeRun
+from tests.samples import (
+    FIRST_MOMENT,
+    Doctor,
+    as_aborted,
+    as_failed,
+    e1_digests,
+    e1_plan,
+    make_experiment,
+    tamper,
+    with_speed,
+)
 
 
-def stored_experiment(folder: Path) -> RunStore:
-    """Write a rehearsal under a lock."""
+def stored_experiment(
+    folder: Path,
+    *,
+    session: str = "session-1",
+    at: datetime = FIRST_MOMENT,
+    names: tuple[str, ...] = (),
+    doctor: Doctor | None = None,
+) -> RunStore:
+    """Write a session of rehearsals under a lock."""
     plan = e1_plan()
-    return make_experiment(folder, plan=plan, digests=e1_digests(plan, lock=lock_digest(freeze_e1(plan))))
+    digests = e1_digests(plan, lock=lock_digest(freeze_e1(plan)))
+    # No two sessions take the same time to the last digit: that would be a copy.
+    factor = 1.0 if session == "session-1" else 1.001
+    return make_experiment(
+        folder,
+        plan=plan,
+        digests=digests,
+        session=session,
+        at=at,
+        names=names,
+        doctor=lambda run: (doctor or (lambda same: same))(with_speed(run, factor)),
+    )
 
 
 def evidence_of(folder: Path) -> Evidence:
@@ -80,6 +111,78 @@ def edit_log(store: RunStore) -> None:
 def edit_ledger(store: RunStore) -> None:
     raw = store.ledger.path.read_bytes()
     store.ledger.path.write_bytes(raw.replace(b'"status":"completed"', b'"status":"stopped"', 1))
+
+
+def fail_the_fleet(run: MadeRun) -> MadeRun:
+    return as_failed(run, after_rounds=3) if run.header.name == "fleet" else run
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param('"session":"bad"', '"session":"x"', id="session"),
+        pytest.param('"suite":"e1"', '"suite":"e2"', id="suite"),
+        pytest.param('"rehearsal":true', '"rehearsal":false', id="rehearsal"),
+        pytest.param('"run_id":"2', '"run_id":"3', id="run-id"),
+    ],
+)
+def test_a_failed_run_does_not_vanish_by_an_edit_of_its_header(tmp_path: Path, old: str, new: str) -> None:
+    """Which runs are of this experiment is read from the ledger: the record alone cannot take itself out."""
+    store = stored_experiment(tmp_path, session="bad", doctor=fail_the_fleet)
+    tamper(store, run_id_of(store, "fleet"), old.encode(), new.encode())
+
+    assert {"TAMPERED"} == {verdict.word for verdict in verdicts_of(tmp_path)}
+
+
+@pytest.mark.parametrize("change", [lambda path: rmtree(path.parent), lambda path: path.write_bytes(b"garbage\n")])
+def test_newest_session_is_judged_though_its_records_are_damaged(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    """Who removes what a newer session wrote does not get the older one's pass."""
+    stored_experiment(tmp_path)
+    store = stored_experiment(tmp_path, session="newer", at=FIRST_MOMENT + timedelta(days=1))
+    for run in store.survey():
+        if run.registered.session == "newer":
+            change(run.folder / "record.jsonl")
+
+    evidence = evidence_of(tmp_path)
+
+    assert "newer" == evidence.session
+    assert {"TAMPERED"} == {verdict.word for verdict in verdicts_of(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("names", "doctor", "says"),
+    [
+        pytest.param(
+            ("baseline", "fleet"), lambda run: as_aborted(run, after_rounds=2), "never closed", id="never-closed"
+        ),
+        pytest.param(("baseline", "fleet"), lambda run: run, "did not come to reference", id="broken-off"),
+        pytest.param((), on_another_workload, "trained letters", id="another-workload"),
+    ],
+)
+def test_a_session_that_is_not_the_planned_one_spoils_none_before_it(
+    tmp_path: Path, names: tuple[str, ...], doctor: Doctor, says: str
+) -> None:
+    """The newest session with every planned role is judged; the newer one is named beside every verdict."""
+    stored_experiment(tmp_path)
+    later = FIRST_MOMENT + timedelta(days=1)
+    stored_experiment(tmp_path, session="newer", at=later, names=names, doctor=doctor)
+
+    verdicts = verdicts_of(tmp_path)
+
+    assert {"PASS"} == {verdict.word for verdict in verdicts}
+    said = "judged is session session-1 of 2026-11-29T12:00:00; 1 newer session is not: newer of 2026-11-30T12:00:00"
+    assert all(any(said in text for text in verdict.details) for verdict in verdicts)
+    assert all(any(says in text for text in verdict.details) for verdict in verdicts)
+
+
+def test_a_rehearsal_is_made_again_without_a_pool(tmp_path: Path) -> None:
+    """With `--gpus` the fleet would take all of that pool: another rehearsal than the planned one."""
+    stored_experiment(tmp_path, names=("baseline",))
+    remedies = {verdict.remedy for verdict in verdicts_of(tmp_path) if not verdict.is_claim}
+
+    assert {"run again without --gpus"} == remedies
 
 
 def drop_ledger_line(store: RunStore) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.store import RunStore
@@ -61,6 +62,9 @@ def _log(store: RunStore) -> Path:
             '"role":"fleet"', '"role":"mixed"', "record says role 'mixed', the ledger says 'fleet'", id="role"
         ),
         pytest.param('"rehearsal":true', '"rehearsal":false', "the record says rehearsal False", id="rehearsal"),
+        pytest.param(
+            '"registered_at":"2026-11-29T12:00', '"registered_at":"2026-11-29T11:00', "says it was registered", id="at"
+        ),
         pytest.param('"line":"start"', '"line":"stork"', "stork", id="unreadable"),
         pytest.param('"status":"completed"', '"status":"failed"', "record says failed, the ledger says", id="status"),
     ],
@@ -99,9 +103,20 @@ def test_a_record_that_was_swapped_with_another_is_named(store: RunStore) -> Non
     swapped = store.survey()[0]
     assert swapped.record is not None
     assert swapped.closed is not None
-    faults = check_record(swapped.record, swapped.folder, swapped.closed)
+    faults = check_record(swapped.record, swapped.folder, swapped.registered, swapped.closed)
     assert any("run_id" in fault for fault in faults)
     assert any("name 'mixed'" in fault for fault in faults)
+
+
+def test_a_close_that_was_made_to_fit_an_edited_record_does_not_match_its_registration(store: RunStore) -> None:
+    """A record is held to both entries: the one from before it ran, too."""
+    first = store.survey()[0]
+    assert first.record is not None
+    assert first.closed is not None
+    moved = replace(first.record, header=replace(first.record.header, session="elsewhere"))
+    faults = check_record(moved, first.folder, first.registered, replace(first.closed, session="elsewhere"))
+
+    assert any("the record says session 'elsewhere'" in fault for fault in faults)
 
 
 def test_any_byte_of_a_sealed_record_counts(store: RunStore) -> None:
