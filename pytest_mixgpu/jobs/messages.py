@@ -74,6 +74,8 @@ class Report(_Message, frozen=True, tag="report"):
     clock_at_go_s: float
     """Its own clock at the moment that all its stamps count from."""
     train_loss: float | None
+    compute_cpu_s: float | None = None
+    """CPU seconds that the process used during its compute phase; None where no CPU computes."""
 
 
 class Validate(_Message, frozen=True, tag="validate"):

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import msgspec
 
+from pytest_mixgpu.jobs.cputime import CpuMeter
 from pytest_mixgpu.jobs.links import answer, scratch_for_probes
 from pytest_mixgpu.jobs.messages import (
     Close,
@@ -83,8 +84,10 @@ class _Participant:
     def _run_round(self, go: Go, *, start_s: float) -> None:
         self._round_index = go.round_index
         self._enter("compute")
+        cpu = CpuMeter(self._trainer.task.device)
         steps = self._trainer.run_steps(go.steps, self._alive)
         compute_end_s = self._trainer.clock.now_s() - start_s
+        compute_cpu_s = cpu.used_s()
         self._line.send(Ready())
         self._enter("prepare")
         update = self._state.prepare_update()
@@ -109,7 +112,9 @@ class _Participant:
             hold_s=hold_s,
             close_s=time.perf_counter() - start_s,
         )
-        self._line.send(Report(stamps=stamps, clock_at_go_s=start_s, train_loss=steps.mean_loss()))
+        self._line.send(
+            Report(stamps=stamps, clock_at_go_s=start_s, train_loss=steps.mean_loss(), compute_cpu_s=compute_cpu_s)
+        )
 
     def _take_model(self) -> float:
         """Load the model that came in and say so; the clock when it was loaded."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from pytest_mixgpu.jobs.cputime import CpuMeter
 from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.soloworker import score_here
 from pytest_mixgpu.jobs.wire import WireError
@@ -94,10 +95,11 @@ def _run_round(channel: Channel, trainer: Trainer, word: RunRound, *, rank: int)
     uneven = trainer.join_uneven() if len(set(word.steps)) > 1 else contextlib.nullcontext()
     channel.status(phase="wait", round_index=word.index)
     dist.barrier()
-    started_at, start_s = utc_now(), time.perf_counter()
+    started_at, cpu, start_s = utc_now(), CpuMeter(trainer.task.device), time.perf_counter()
     with uneven:
         steps = trainer.run_steps(word.steps[rank], alive, before_backward)
     compute_end_s = trainer.clock.now_s() - start_s
+    compute_cpu_s = cpu.used_s()
     channel.status(phase="wait", round_index=word.index)
     dist.barrier()
     close_s = trainer.clock.now_s() - start_s
@@ -106,4 +108,5 @@ def _run_round(channel: Channel, trainer: Trainer, word: RunRound, *, rank: int)
         stamps=ParticipantStamps(compute_end_s=compute_end_s, close_s=close_s),
         samples=steps.samples,
         train_loss=steps.mean_loss(),
+        compute_cpu_s=compute_cpu_s,
     )

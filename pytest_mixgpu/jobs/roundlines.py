@@ -45,6 +45,7 @@ def star_line(word: StarRound, *, index: int, warmup: bool, update_bytes: int) -
         sent_bytes=(update_bytes,) * num_participants,
         received_bytes=(update_bytes,) * num_participants,
         train_loss=tuple(report.train_loss for report in seen.reports),
+        compute_cpu_s=tuple(report.compute_cpu_s for report in seen.reports),
     )
 
 
@@ -62,6 +63,7 @@ def own_line(words: Sequence[OwnRound], *, index: int, warmup: bool, participant
         segments=tuple(each.segments for each in attributions),
         overlap_s=tuple(each.overlap_s for each in attributions),
         train_loss=tuple(word.train_loss for word in words),
+        compute_cpu_s=tuple(word.compute_cpu_s for word in words),
     )
 
 

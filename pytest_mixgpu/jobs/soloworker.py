@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import msgspec
 
+from pytest_mixgpu.jobs.cputime import CpuMeter
 from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.scoring import own_scale, score_model
 from pytest_mixgpu.jobs.training import Trainer
@@ -57,12 +58,14 @@ def _run_round(channel: Channel, trainer: Trainer, word: RunRound) -> OwnRound:
         channel.status(phase="compute", round_index=word.index)
 
     started_at = utc_now()
-    start_s = time.perf_counter()
+    cpu, start_s = CpuMeter(trainer.task.device), time.perf_counter()
     steps = trainer.run_steps(word.steps[0], alive)
     end_s = trainer.clock.now_s() - start_s
+    compute_cpu_s = cpu.used_s()
     return OwnRound(
         started_at=started_at,
         stamps=ParticipantStamps(compute_end_s=end_s, close_s=end_s),
         samples=steps.samples,
         train_loss=steps.mean_loss(),
+        compute_cpu_s=compute_cpu_s,
     )

@@ -86,6 +86,8 @@ class OwnRound(_Word, frozen=True, tag="own-round"):
     stamps: ParticipantStamps
     samples: int
     train_loss: float | None
+    compute_cpu_s: float | None = None
+    """CPU seconds that the process used during its compute phase; None where no CPU computes."""
 
 
 class Score(_Word, frozen=True, tag="score"):
