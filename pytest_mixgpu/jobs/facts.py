@@ -7,6 +7,7 @@ import time
 
 import msgspec
 
+from pytest_mixgpu.launch.isolation import DECIDING, set_aside
 from pytest_mixgpu.records.environment import host_facts, kernel_environment
 from pytest_mixgpu.records.model import HostFacts, WorkerFacts
 
@@ -34,10 +35,15 @@ def worker_facts(
         cpu_capability=capability,
         num_threads=num_threads,
         cores=tuple(sorted(os.sched_getaffinity(0))),
-        environment=kernel_environment(os.environ),
+        environment=kernel_environment(os.environ) | _caller_environment(),
         spawned_s=spawned_s,
         first_step_s=first_step_s,
     )
+
+
+def _caller_environment() -> dict[str, str]:
+    """Variables of the interpreter that the caller had set; they have no effect here, and whoever reads may ask why."""
+    return kernel_environment(set_aside(os.environ), names=DECIDING)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,7 +11,8 @@ from typing import Self
 
 from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.launch.crew import LocalCrew
-from pytest_mixgpu.launch.nursery import LATE_VARIABLES, Environment, Zygote, import_path, kernel_environment
+from pytest_mixgpu.launch.isolation import import_path
+from pytest_mixgpu.launch.nursery import LATE_VARIABLES, Environment, Zygote, kernel_environment
 from pytest_mixgpu.launch.protocol import Limits, Task
 from pytest_mixgpu.launch.requests import Fork, Preloaded
 

@@ -6,7 +6,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from pytest_mixgpu.launch.isolation import boot_command, import_path, isolated, package_file
 from pytest_mixgpu.launch.requests import (
     MAX_PACKET_BYTES,
     Answer,
@@ -49,20 +49,10 @@ LATE_VARIABLES = frozenset(
 """Variables that are read when a device or a process group is first used, not when torch is loaded: workers that
 differ in these alone share a zygote."""
 
-_BOOT = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1])['path'];"
-    " from pytest_mixgpu.launch.zygote import main; main()"
-)
-
 
 def kernel_environment(environment: Mapping[str, str]) -> Environment:
     """The variables that need a zygote of their own, sorted."""
     return tuple(sorted((name, value) for name, value in environment.items() if name not in LATE_VARIABLES))
-
-
-def import_path() -> tuple[str, ...]:
-    """The `sys.path` of this process, with its working directory by name."""
-    return tuple(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109 - sys.path holds strings
 
 
 class Zygote:
@@ -76,18 +66,22 @@ class Zygote:
     def __init__(self, environment: Environment, preload: Sequence[str]) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-        boot = Boot(path=import_path(), control_fd=theirs.fileno(), supervisor_pid=os.getpid(), preload=tuple(preload))
+        boot = Boot(
+            path=import_path(),
+            package=package_file(),
+            control_fd=theirs.fileno(),
+            supervisor_pid=os.getpid(),
+            preload=tuple(preload),
+        )
         # One BLAS thread: a library that starts a pool when it is loaded would make the fork unsafe.
-        # One hash seed: the order of a set must not make two runs of one training seed differ.
-        hash_seed = {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
-        variables = dict.fromkeys(THREAD_VARIABLES, "1") | hash_seed | dict(environment)
+        variables = dict.fromkeys(THREAD_VARIABLES, "1") | dict(environment)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, msgspec.json.encode(boot).decode()],
+                boot_command(msgspec.json.encode(boot).decode()),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                env=os.environ | variables,
+                env=isolated(os.environ) | variables,
                 pass_fds=(theirs.fileno(),),
                 # Ctrl-C is the supervisor's: it ends its workers in order.
                 start_new_session=True,

@@ -11,7 +11,9 @@ class Boot(msgspec.Struct, frozen=True, kw_only=True):
     """What a zygote is started with."""
 
     path: tuple[str, ...]
-    """The supervisor's `sys.path`."""
+    """The supervisor's `sys.path`: searched after the zygote's own."""
+    package: str
+    """The file of our package, as the supervisor loaded it."""
     control_fd: int
     supervisor_pid: int
     preload: tuple[str, ...]

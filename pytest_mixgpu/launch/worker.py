@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from pytest_mixgpu.launch.board import Board
 from pytest_mixgpu.launch.frames import Decoder, Tag, encode
+from pytest_mixgpu.launch.isolation import add_to_path
 from pytest_mixgpu.launch.protocol import Message, PeerLostError
 from pytest_mixgpu.launch.requests import Fork
 
@@ -116,7 +117,7 @@ def _become(request: Fork, parent_pid: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     os.chdir(request.folder)
-    sys.path[:] = request.path
+    add_to_path(request.path)
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(request.num_threads)))
     os.environ.update(request.environment)
     if request.cores:

@@ -1,5 +1,6 @@
 """What workers do in the tests of this room: entry functions, one a behaviour."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -124,5 +125,23 @@ def tell_numerics(channel: Channel, payload: Message) -> None:
             "num_threads": torch.get_num_threads(),
             "random_state_fresh": fresh,
             "sum": float(torch.ones(8, 8).matmul(torch.ones(8, 8)).sum()),
+        }
+    )
+
+
+def tell_start(channel: Channel, payload: Message) -> None:
+    """Say how this interpreter came up and what it found."""
+    import pytest_mixgpu.jobs.workloads.evaluate as evaluator
+    from pytest_mixgpu.jobs.facts import worker_facts
+
+    facts = worker_facts("p-0", device_id=None, spawned_s=None, first_step_s=None)
+    channel.send(
+        {
+            "kind": "start",
+            "planted": [name for name in ("sitecustomize", "usercustomize") if hasattr(sys, f"planted_{name}")],
+            "environment": sorted(name for name in os.environ if name.startswith("PYTHON")),
+            "recorded": {name: value for name, value in facts.environment.items() if name.startswith("PYTHON")},
+            "evaluator": evaluator.__file__,
+            "found": [importlib.import_module(str(name)).__file__ for name in payload["modules"]],  # type: ignore[attr-defined]
         }
     )
