@@ -122,24 +122,35 @@ def make_runs(
     devices = {device.id: device for run in planned for device in run.pool.devices}
     with measurement.hold(Pool(devices=tuple(devices.values()))):
         shares = _Shares(measurement, planned)
-        for run in planned:
+        for number, run in enumerate(planned, start=1):
             repeat = first_repeats[run.role.name] + run.seed_index
             steps = shares.of(run, repeat)
             if steps is None:
                 break
-            records.append(make_run(measurement, run, repeat=repeat, shares=steps))
+            place = f"[{run.group} {number}/{len(planned)}] "
+            records.append(make_run(measurement, run, repeat=repeat, shares=steps, place=place))
             if records[-1].status != "completed":
                 break
     return tuple(records)
 
 
-def make_run(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: tuple[int, ...]) -> RunRecord:
-    """Register and conduct one run on devices that are held already; its cost counts from here on."""
+def make_run(
+    measurement: Measurement, run: PlannedRun, *, repeat: int, shares: tuple[int, ...], place: str = ""
+) -> RunRecord:
+    """Register and conduct one run on devices that are held already; its cost counts from here on.
+
+    Args:
+        measurement: what all runs share.
+        run: as planned.
+        repeat: its number.
+        shares: local steps of each participant in a round.
+        place: which run of how many, as progress shows it.
+    """
     leased_at = time.monotonic()
     header = _header(measurement, run, repeat=repeat, shares=shares)
     writer = measurement.store.register(header)
     cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")
-    label = run.role.name if not run.leg else f"{run.role.name} ({run.leg})"
+    label = place + (run.role.name if not run.leg else f"{run.role.name} ({run.leg})")
 
     def say(text: str) -> None:
         measurement.say(f"{label} on {run.pool.spec}: {text}")

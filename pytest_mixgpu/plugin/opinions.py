@@ -17,7 +17,7 @@ from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.marks.stated import judge_samples, judge_value
 from pytest_mixgpu.plugin.keys import OPINIONS
 from pytest_mixgpu.plugin.runs import Runs
-from pytest_mixgpu.report.junit import properties
+from pytest_mixgpu.report.junit import test_properties
 from pytest_mixgpu.report.terminal import verdict_text
 from pytest_mixgpu.timing.model import Samples
 
@@ -157,9 +157,8 @@ def judge_runs(mark: PassMark | Claim, what: Runs) -> Verdict:
 
 
 def keep(item: pytest.Item, verdict: Verdict) -> None:
-    """Keep a verdict on its test, where reports and JUnit find it."""
+    """Keep a verdict on its test, where its report finds it."""
     item.stash.setdefault(OPINIONS, []).append(verdict)
-    item.user_properties.extend(properties(verdict))
 
 
 def opinions_of(item: pytest.Item) -> list[Verdict]:
@@ -228,6 +227,9 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
         # The body caught the judge's word, was run again, or is of a kind that has no call phase of pytest's own.
         report.outcome = "failed"
         report.longrepr = "\n\n".join(verdict_text(verdict) for verdict in failing)
+    # JUnit takes them from the report of the teardown, which copies them from the item; a rerun replaces them.
+    others = [(name, value) for name, value in item.user_properties if not name.startswith("mixgpu.")]
+    item.user_properties[:] = [*others, *test_properties(verdicts)]
     report.user_properties = list(item.user_properties)
     report.mixgpu_verdicts = [  # type: ignore[attr-defined]  # pytest carries further attributes of a report
         {

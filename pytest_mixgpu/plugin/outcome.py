@@ -15,6 +15,7 @@ from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.lock import missing_from
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.plugin.suites import shown
+from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore
 from pytest_mixgpu.report.html import write_page
@@ -24,9 +25,10 @@ from pytest_mixgpu.report.terminal import summary_lines
 from pytest_mixgpu.report.verdicts import write_verdicts
 
 if TYPE_CHECKING:
+    from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.plugin.session import MixgpuSession
     from pytest_mixgpu.plugin.suites import Suite
-    from pytest_mixgpu.records.model import RunRecord
+    from pytest_mixgpu.records.model import HostFacts, RunRecord
     from pytest_mixgpu.report.model import Report
 
 
@@ -106,19 +108,31 @@ class Outcomes:
         try:
             occasion = self._occasion(suite, mine)
             verdicts = [judged.verdict for judged in mine]
+            host, pool = self._measured_on(suite)
             report = build_report(
                 verdicts,
                 self._records(suite),
                 occasion=occasion,
                 plan=suite.plan,
                 evidence=self._session.evidence_of(suite),
+                host=host,
+                pool=pool,
             )
-            write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion)
+            write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
             write_page(folder / "index.html", report)
         except (MixgpuError, OSError) as error:
             self._troubles.append(f"mixgpu: the report of {suite.name} could not be written: {error}")
         else:
             self._reports.append((report, folder / "index.html"))
+
+    def _measured_on(self, suite: Suite) -> tuple[HostFacts | None, Pool | None]:
+        """Host and pool of this session; none where it judged records, which state their own."""
+        if self._session.options.records:
+            return None, None
+        try:
+            return host_facts(), self._session.pool_of(suite)
+        except pytest.UsageError:
+            return host_facts(), None
 
     def _why_left_out(self) -> str:
         if self._stopped:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from typing import TYPE_CHECKING
 
@@ -40,5 +41,7 @@ class Progress:
     def _write(self, text: str) -> None:
         if self._reporter is None:
             return
+        width = self._reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
+        wrapped = textwrap.fill(f"  mixgpu: {text}", width, subsequent_indent="    ", break_on_hyphens=False)
         self._reporter.ensure_newline()
-        self._reporter.write_line(f"  mixgpu: {text}", light=True)
+        self._reporter.write_line(wrapped, light=True)
