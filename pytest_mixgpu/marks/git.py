@@ -5,16 +5,29 @@ A date in git can be set by hand; that is said where the date is shown. Only a p
 
 import os
 import subprocess
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from pytest_mixgpu.errors import LockError
+from pytest_mixgpu.marks.lock_file import lock_digest, parse_lock
+
 Problem = Literal["", "no-git", "no-repository", "shallow", "untracked", "uncommitted", "not-in-history", "unreadable"]
 
 _TIMEOUT_S = 30.0
 _SAFE_VARIABLES = ("PATH", "HOME", "USER", "LANG", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR")
+
+
+class Bringing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A commit that brought one state of the lock."""
+
+    lock_digest: str
+    commit: str
+    author_date: str
+    committer_date: str
 
 
 class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +49,8 @@ class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     clean: bool = False
     """Whether the file on disk is what HEAD holds."""
     first_run_at: str = ""
+    brought: tuple[Bringing, ...] = ()
+    """The commits in the history of HEAD that changed the lock, newest first, as far as they can be read as one."""
     before_first_run: bool | None = None
     """Whether author's and committer's date both lie before the first run; None: there was no run, or no date."""
 
@@ -68,7 +83,7 @@ def parse_moment(text: str) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def is_before(found: GitWitness, moment: str) -> bool | None:
+def is_before(found: GitWitness | Bringing, moment: str) -> bool | None:
     """Say whether author's and committer's date both lie before a moment; None where one of them is no date."""
     dates = [parse_moment(text) for text in (found.author_date, found.committer_date, moment)]
     author, committer, limit = dates
@@ -90,16 +105,20 @@ def _ask(folder: Path, name: str) -> GitWitness:
             "git fetch --unshallow (in CI: a checkout with its whole history)",
         )
     if not _git(folder, "ls-files", "--", name).stdout.strip():
-        return _problem(
-            "untracked", f"{name} is not under version control", f"git add {name} && git commit, before the first run"
-        )
+        return _problem("untracked", f"{name} is not under version control", f"git add {name} && git commit")
     head = _git(folder, "rev-parse", "--verify", "HEAD").stdout.strip()
-    clean = not _git(folder, "status", "--porcelain", "--", name).stdout.strip()
-    if not head or not clean:
-        return _problem(
-            "uncommitted", f"{name} differs from what is committed", f"git commit {name}, before the first run"
-        )
+    # Not `git status`: it takes the index's word (assume-unchanged, skip-worktree) and sees through filters.
+    if not head or not _is_in_head(folder, name):
+        return _problem("uncommitted", f"{name} differs from what is committed", f"git commit {name}")
     return _commit_of(folder, name, head)
+
+
+def _is_in_head(folder: Path, name: str) -> bool:
+    """Whether the file's bytes on disk are those that HEAD holds; ends of lines may be another system's."""
+    blob = _git_bytes(folder, "cat-file", "blob", f"HEAD:./{name}")
+    if blob.returncode:
+        return False
+    return blob.stdout.replace(b"\r\n", b"\n") == (folder / name).read_bytes().replace(b"\r\n", b"\n")
 
 
 def _commit_of(folder: Path, name: str, head: str) -> GitWitness:
@@ -114,8 +133,27 @@ def _commit_of(folder: Path, name: str, head: str) -> GitWitness:
         )
     ancestor = _git(folder, "merge-base", "--is-ancestor", commit, head).returncode == 0
     return GitWitness(
-        commit=commit, author_date=author, committer_date=committer, head=head, ancestor=ancestor, clean=True
+        commit=commit,
+        author_date=author,
+        committer_date=committer,
+        head=head,
+        ancestor=ancestor,
+        clean=True,
+        brought=tuple(_history(folder, name)),
     )
+
+
+def _history(folder: Path, name: str) -> Iterator[Bringing]:
+    log = _git(folder, "log", "--format=%H%x00%aI%x00%cI", "HEAD", "--", name)
+    for line in log.stdout.splitlines():
+        commit, author, committer = line.split("\0")
+        blob = _git(folder, "cat-file", "blob", f"{commit}:./{name}")
+        try:
+            lock = parse_lock(blob.stdout, where=name) if blob.returncode == 0 else None
+        except LockError:
+            continue
+        if lock is not None:
+            yield Bringing(lock_digest=lock_digest(lock), commit=commit, author_date=author, committer_date=committer)
 
 
 def _without_repository(stderr: str) -> GitWitness:
@@ -133,19 +171,18 @@ def _without_repository(stderr: str) -> GitWitness:
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = _git_bytes(folder, *arguments)
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    )
+
+
+def _git_bytes(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder, deaf to variables that would point it to another repository or rewrite history."""
     environment = {name: os.environ[name] for name in _SAFE_VARIABLES if name in os.environ}
     environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_TERMINAL_PROMPT": "0"}
     return subprocess.run(
-        ["git", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=_TIMEOUT_S,
-        check=False,
+        ["git", *arguments], cwd=folder, env=environment, capture_output=True, timeout=_TIMEOUT_S, check=False
     )
 
 

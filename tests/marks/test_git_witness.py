@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.marks.git import parse_moment, witness
+from pytest_mixgpu.marks.lock_file import extend, lock_digest, lock_text
+from tests.judging import freeze_e1
+from tests.samples import e1_plan
 
 COMMITTED = "2026-11-29T10:00:00+00:00"
 AFTER = "2026-11-29T12:00:00+00:00"
@@ -166,3 +169,47 @@ def test_a_first_run_without_a_whole_date_is_not_compared(repository: Path, firs
     commit(repository, "one")
 
     assert witness(repository / "passmarks.lock", first_run).before_first_run is None
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_an_edit_that_the_index_is_told_to_overlook_is_seen(repository: Path, flag: str) -> None:
+    """`git status` is silent then; the bytes are not."""
+    commit(repository, "one")
+    git(repository, "update-index", flag, "passmarks.lock")
+    (repository / "passmarks.lock").write_text("two", "utf-8")
+
+    assert "uncommitted" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_an_edit_that_a_filter_undoes_is_seen(repository: Path) -> None:
+    """A clean filter may give git the committed bytes for whatever lies there."""
+    commit(repository, "one")
+    (repository / ".gitattributes").write_text("passmarks.lock filter=forge\n", "utf-8")
+    git(repository, "config", "filter.forge.clean", "printf one")
+    (repository / "passmarks.lock").write_text("two", "utf-8")
+    git(repository, "add", "passmarks.lock")
+
+    assert "uncommitted" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_ends_of_lines_of_another_system_are_no_edit(repository: Path) -> None:
+    """A checkout may write CRLF; the content is the same."""
+    git(repository, "config", "core.autocrlf", "true")
+    commit(repository, "one\ntwo\n")
+    (repository / "passmarks.lock").write_bytes(b"one\r\ntwo\r\n")
+
+    assert "" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_each_state_of_the_lock_has_the_commit_that_brought_it(repository: Path) -> None:
+    """What was frozen first was committed first, however often the lock grew since."""
+    first = freeze_e1(e1_plan())
+    later = extend(first, event="freeze", ids=("e1-new",), at=AFTER, why="added", was="")
+    commit(repository, lock_text(first))
+    commit(repository, "no lock at all", at="2026-11-29T10:30:00+00:00")
+    commit(repository, lock_text(later), at=AFTER)
+
+    brought = witness(repository / "passmarks.lock", AFTER).brought
+
+    assert [lock_digest(later), lock_digest(first)] == [one.lock_digest for one in brought]
+    assert [AFTER, COMMITTED] == [one.committer_date for one in brought]
