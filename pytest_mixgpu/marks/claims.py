@@ -7,6 +7,7 @@ from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.judge import why_unfinished
 from pytest_mixgpu.marks.model import Claim, Verdict, Word
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.since import since_frozen
 
 _GRAVEST: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED")
 
@@ -18,7 +19,7 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
         claim: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
-    verdict = _judged(claim, evidence)
+    verdict = _judged(claim, since_frozen(evidence, claim))
     return replace(verdict, details=(*verdict.details, *evidence.said))
 
 

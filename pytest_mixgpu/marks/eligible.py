@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pytest_mixgpu.devices.spec import PoolSpec
-from pytest_mixgpu.marks.lock import Lock, lock_digest
+from pytest_mixgpu.marks.lock import Lock, digests_since
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, RolePlan, RunSettings, Seeds
@@ -31,7 +31,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     """What runs must agree in to be joined. An empty value accepts what is there."""
 
     plan: str
-    lock: str
+    locks: tuple[str, ...]
+    """Digests that the lock had since the last change that concerns every mark, today's last."""
     code: str
     evaluator: str
     data: str
@@ -50,9 +51,10 @@ class Joined(msgspec.Struct, frozen=True, kw_only=True):
 def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, code_digest: str) -> Conditions:
     """Work out the conditions that runs are held to.
 
-    Plan and lock are those of now. Code, evaluator and data are those that the lock holds, as long as any run has them;
-    else those of the newest run, and the judge notes that the code has changed. So editing the code never drops a run
-    that was made with the code that the lock names.
+    The plan is that of now, the lock that of now or of any time since what all marks are bound to was last changed:
+    a mark that is added later takes no run from those that were there. Code, evaluator and data are those that the
+    lock holds, as long as any run has them; else those of the newest run, and the judge notes that the code has
+    changed. So editing the code never drops a run that was made with the code that the lock names.
 
     Args:
         runs: of this experiment, in the order of registration.
@@ -60,8 +62,8 @@ def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, 
         lock: as it is now.
         code_digest: of the code as it is now; decides where the lock names none.
     """
-    frozen = lock_digest(lock)
-    bound = [run for run in runs if run.header.digests.plan == plan_digest and run.header.digests.lock == frozen]
+    locks = ("",) if lock is None else digests_since(lock, lock.last_change())
+    bound = [run for run in runs if run.header.digests.plan == plan_digest and run.header.digests.lock in locks]
     codes = [run.header.digests.code for run in bound]
     evaluators = [run.header.digests.evaluator for run in bound]
     data = [run.start.data_digest for run in bound if run.start is not None]
@@ -69,7 +71,7 @@ def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, 
     data_frozen = [digest for name, digest in lock.bindings.data.items() if name in workloads] if lock else []
     return Conditions(
         plan=plan_digest,
-        lock=frozen,
+        locks=locks,
         code=_choose(codes, [lock.bindings.code, code_digest] if lock else [code_digest]),
         evaluator=_choose(evaluators, [lock.bindings.evaluator] if lock else []),
         data=_choose(data, data_frozen),
@@ -126,7 +128,7 @@ def _first_difference(run: RunRecord, conditions: Conditions) -> Superseded | No
     digests = run.header.digests
     pairs = [
         ("plan", digests.plan, conditions.plan),
-        ("lock", digests.lock, conditions.lock),
+        ("lock", digests.lock, digests.lock if digests.lock in conditions.locks else conditions.locks[-1]),
         ("code", digests.code, conditions.code),
         ("evaluator", digests.evaluator, conditions.evaluator),
     ]
@@ -134,7 +136,7 @@ def _first_difference(run: RunRecord, conditions: Conditions) -> Superseded | No
         pairs.append(("data", run.start.data_digest, conditions.data))
     return next(
         (
-            Superseded(run_id=run.id, field=field, found=_short(found), expected=_short(expected))
+            Superseded(run_id=run.id, field=field, found=short(found), expected=short(expected))
             for field, found, expected in pairs
             if found != expected
         ),
@@ -159,7 +161,7 @@ def _first_departure(
     digest = canonical_digest(run.header.settings.recipe)
     wanted = [
         ("settings.workload", trained, recipe),
-        ("recipe", _short(digest), _short(recipes.get(trained, digest))),
+        ("recipe", short(digest), short(recipes.get(trained, digest))),
         *_wanted(run, role, roles, shared, seeds),
     ]
     return next(
@@ -208,5 +210,6 @@ def _wanted(
     return wanted
 
 
-def _short(digest: str) -> str:
+def short(digest: str) -> str:
+    """Write a digest as far as people compare it."""
     return f"{digest[:12]}…" if len(digest) > 16 else digest or "none"

@@ -79,6 +79,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The runs that count, whatever became of them, in the order of their registration."""
     superseded: tuple[Superseded, ...]
     """Runs of this experiment that do not count, each with the field that differs."""
+    registered: tuple[LedgerEntry, ...]
+    """The ledger's entry of each run of this experiment, in order, whatever became of it."""
     attempts: tuple[RunRecord, ...]
     """All runs of this experiment, superseded ones too: what was tried."""
     departures: tuple[str, ...]
@@ -283,6 +285,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         rehearsal=rehearsal,
         runs=joined.runs,
         superseded=joined.superseded,
+        registered=registered,
         attempts=tuple(mine),
         departures=joined.departures,
         said=said,

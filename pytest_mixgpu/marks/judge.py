@@ -17,6 +17,7 @@ from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
 from pytest_mixgpu.records.model import Role, RunRecord
 
@@ -30,7 +31,7 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         mark: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
-    verdict = _judged(mark, evidence)
+    verdict = _judged(mark, since_frozen(evidence, mark))
     return replace(verdict, details=(*verdict.details, *evidence.said))
 
 

@@ -7,10 +7,12 @@ import msgspec
 
 from pytest_mixgpu.errors import LockError
 from pytest_mixgpu.marks.lock_file import (
+    BINDINGS,
     Bindings,
     Lock,
     Planned,
     broken_seals,
+    digests_since,
     extend,
     lock_digest,
     read_lock,
@@ -28,6 +30,7 @@ __all__ = [
     "amend",
     "broken_seals",
     "compare",
+    "digests_since",
     "freeze",
     "lock_digest",
     "missing_from",
@@ -36,9 +39,6 @@ __all__ = [
     "refuse_broken",
     "write_lock",
 ]
-
-BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
-"""What can be amended besides marks and claims."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -211,7 +211,7 @@ def compare(  # noqa: PLR0913 - one keyword for each thing that can be compared
 
 def missing_from(lock: Lock, ids: Sequence[str]) -> tuple[str, ...]:
     """Return the frozen marks and claims that are not among these ids: deselected, skipped or deleted."""
-    return tuple(id_ for id_ in _ids(lock.marks, lock.claims) if id_ not in ids)
+    return tuple(id_ for id_ in lock.ids if id_ not in ids)
 
 
 def refuse_broken(lock: Lock) -> None:
@@ -250,7 +250,7 @@ def _amended(  # noqa: PLR0913, PLR0917 - one value a source of the new content
         others = [claim for claim in lock.claims if claim.id != id_]
         new_claims = sorted([*others, *(claim for claim in claims if claim.id == id_)], key=lambda claim: claim.id)
         return msgspec.structs.replace(lock, claims=tuple(new_claims)), _json(frozen_claim)
-    known = ", ".join([*_ids(lock.marks, lock.claims), *BINDINGS])
+    known = ", ".join([*lock.ids, *BINDINGS])
     raise LockError(
         f"the lock holds nothing called {id_!r}; it holds {known}. A new mark is added by --passmark-freeze"
     )

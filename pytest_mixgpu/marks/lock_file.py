@@ -21,6 +21,8 @@ from pytest_mixgpu.records.plan import Disturbance, Seeds
 
 LOCK_SCHEMA = 1
 """History: 1 is the first."""
+BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
+"""What can be amended besides marks and claims; it concerns all of them."""
 
 _PREFACE = """\
 # Pass marks and claims as they were frozen. Written by `pytest --passmark-freeze`; changed only by
@@ -84,6 +86,11 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     claims: tuple[Claim, ...] = ()
     chain: tuple[ChainEntry, ...] = ()
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all marks and claims."""
+        return (*(mark.id for mark in self.marks), *(claim.id for claim in self.claims))
+
     def mark(self, id_: str) -> PassMark | None:
         """Return the frozen mark of that id."""
         return next((mark for mark in self.marks if mark.id == id_), None)
@@ -99,6 +106,18 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def frozen_since(self, id_: str) -> str:
         """Return when a mark or claim was frozen first; empty if never."""
         return next((entry.at for entry in self.chain if entry.event == "freeze" and id_ in entry.ids), "")
+
+    def last_change(self, *ids: str) -> int:
+        """Return the place in the chain of the last change that concerns these ids, or what all are bound to.
+
+        A freeze adds marks and claims and leaves the others as they are, so it concerns those alone.
+        """
+        concerned = (
+            place
+            for place, entry in enumerate(self.chain)
+            if set(entry.ids) & ({*ids, *BINDINGS} if entry.event == "amend" else set(ids))
+        )
+        return max(concerned, default=0)
 
 
 def read_lock(path: Path) -> Lock | None:
@@ -162,8 +181,18 @@ def write_lock(path: Path, lock: Lock) -> None:
 
 
 def lock_digest(lock: Lock | None) -> str:
-    """Return the SHA-256 of a lock's content, insensitive to layout and comments; empty where there is no lock."""
-    return "" if lock is None else _digest(msgspec.to_builtins(lock))
+    """Return the SHA-256 of a lock's content, insensitive to layout and comments; empty where there is no lock.
+
+    It is taken from the content without its chain and the seal of the last change, which seals the chain. So the
+    digest that the lock had after each change can be worked out from the chain.
+    """
+    return "" if lock is None else _digest([state_digest(lock), lock.chain[-1].seal if lock.chain else ""])
+
+
+def digests_since(lock: Lock, place: int) -> tuple[str, ...]:
+    """Return the digests that a lock had from one change of its chain on, today's last."""
+    earlier = (_digest([entry.state, entry.seal]) for entry in lock.chain[place:-1])
+    return (*earlier, lock_digest(lock))
 
 
 def state_digest(lock: Lock) -> str:

@@ -38,7 +38,7 @@ BEFORE_CASES: tuple[Case, ...] = (
         "frozen-after-the-first-run",
         lambda: make_evidence(lock=lambda lock: refrozen(lock, "2026-11-29T12:00:01+00:00")),
         "FAIL",
-        "after the first run that it is to judge",
+        "after the first run to be judged by it",
     ),
     *(
         Case(
@@ -55,7 +55,7 @@ BEFORE_CASES: tuple[Case, ...] = (
         "committed-after-the-first-run",
         lambda: make_evidence(git=late_commit()),
         "FAIL",
-        "after the first run that counts",
+        "after the first run that was registered under it",
     ),
     Case(
         "amendments-explained",

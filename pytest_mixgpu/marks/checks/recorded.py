@@ -2,7 +2,9 @@
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.git import is_before, parse_moment
+from pytest_mixgpu.marks.git import Bringing, GitWitness, is_before, parse_moment
+from pytest_mixgpu.marks.lock import Lock, digests_since
+from pytest_mixgpu.marks.since import first_registered, last_change
 
 _FREEZE = "pytest --passmark-freeze, then commit the lock before the first run"
 _CANNOT_SHOW = (
@@ -39,48 +41,100 @@ def marks_frozen(evidence: Evidence) -> Finding:
 
 
 def frozen_before_first_run(evidence: Evidence) -> Finding:
-    """By the host's own clock, the lock was last changed before the first run that counts."""
-    lock, first = evidence.lock, first_run_at(evidence)
+    """By the host's own clock, each mark was as it is now before the first run that was registered under it."""
+    lock = evidence.lock
     if lock is None:
         return Finding(missing=("there is no lock to compare with the first run",), remedy=_FREEZE)
-    frozen = parse_moment(lock.chain[-1].at) if lock.chain else None
-    began = None if first is None else parse_moment(first)
-    if frozen is None or began is None:
+    late: dict[tuple[str, str], list[str]] = {}
+    stated: dict[tuple[str, str], list[str]] = {}
+    for id_ in lock.ids:
+        change, first = last_change(lock, id_), first_registered(evidence, lock, id_)
+        if change is None or first is None:
+            continue
+        frozen, began = parse_moment(change.at), parse_moment(first.at)
+        if frozen is None or began is None:
+            text = f"dates cannot be compared: lock {change.at!r}, first run {first.at!r}"
+            return Finding(missing=(text,), word="UNJUDGED")
+        (late if frozen > began else stated).setdefault((change.at, first.at), []).append(id_)
+    if late:
         return Finding(
-            missing=(f"dates cannot be compared: lock {lock.frozen_at!r}, first run {first!r}",), word="UNJUDGED"
+            missing=tuple(
+                f"{', '.join(ids)}: last changed in the lock at {frozen}, after the first run to be judged by it ({at})"
+                for (frozen, at), ids in late.items()
+            ),
+            remedy=_too_late(evidence),
         )
-    if frozen > began:
-        text = f"the lock was changed at {lock.chain[-1].at}, after the first run that it is to judge ({first})"
-        return Finding(missing=(text,), remedy="runs count only from the freeze on: run again")
+    if not stated:
+        return Finding(missing=("no run was registered under the marks as they are",), word="UNJUDGED")
     return Finding(
-        stated=(
-            f"the first run that counts was registered at {first}, the lock was last changed at {lock.chain[-1].at}",
+        stated=tuple(
+            f"{', '.join(ids)}: last changed in the lock at {frozen}, the first run under it was registered at {at}"
+            for (frozen, at), ids in stated.items()
         )
     )
 
 
 def committed_before_first_run(evidence: Evidence) -> Finding:
-    """The commit that brought the lock's content is in the history and older than the first run."""
+    """The commit that brought each mark as it is now is in the history and older than the first run under it."""
+    git, lock = evidence.git, evidence.lock
+    if git is None or git.problem or not git.ancestor or not git.clean or lock is None:
+        return _unwitnessed(evidence)
+    late: dict[str, None] = {}
+    stated: dict[str, None] = {}
+    for id_ in lock.ids:
+        first, commit = first_registered(evidence, lock, id_), _commit_of(git, lock, id_)
+        if first is None:
+            continue
+        in_time = is_before(commit, first.at)
+        if in_time is None:
+            return Finding(missing=("git gives no date to compare with the first run",), word="UNJUDGED")
+        text = f"commit {commit.commit[:12]} of {commit.committer_date}"
+        if in_time:
+            stated[f"the lock came with {text}"] = None
+        else:
+            late[f"the lock's {text} is after the first run that was registered under it ({first.at})"] = None
+    if late:
+        return Finding(missing=tuple(late), remedy=_too_late(evidence))
+    return Finding(stated=(*stated, _CANNOT_SHOW))
+
+
+def _unwitnessed(evidence: Evidence) -> Finding:
+    """Say why git cannot witness the lock."""
     git = evidence.git
     if git is None:
         return Finding(missing=("git was not asked",), word="UNJUDGED", remedy="judge in a clone of the repository")
     if git.problem:
-        return Finding(missing=(f"git cannot witness the lock: {git.message}",), word="UNJUDGED", remedy=git.remedy)
-    if not git.ancestor or not git.clean:
-        return Finding(
-            missing=("the lock on disk is not what the history of HEAD holds",), word="UNJUDGED", remedy="commit it"
-        )
-    # Not `before_first_run`: the witness was asked about every registered run, the claim is about those that count.
-    first = first_run_at(evidence)
-    in_time = is_before(git, first or "")
-    if in_time is None:
-        return Finding(missing=("git gives no date to compare with the first run",), word="UNJUDGED")
-    if not in_time:
-        text = (
-            f"the lock's commit {git.commit[:12]} is of {git.committer_date}, after the first run that counts ({first})"
-        )
-        return Finding(missing=(text,), remedy="runs count only from the commit on: run again")
-    return Finding(stated=(f"the lock came with commit {git.commit[:12]} of {git.committer_date}", _CANNOT_SHOW))
+        text = f"git cannot witness the lock: {git.message}"
+        return Finding(missing=(text,), word="UNJUDGED", remedy=_commit_remedy(evidence, git))
+    if evidence.lock is None:
+        return Finding(missing=("there is no lock to compare with the first run",), remedy=_FREEZE)
+    return Finding(
+        missing=("the lock on disk is not what the history of HEAD holds",), word="UNJUDGED", remedy="commit it"
+    )
+
+
+def _commit_remedy(evidence: Evidence, git: GitWitness) -> str:
+    if git.problem not in {"untracked", "uncommitted", "not-in-history"}:
+        return git.remedy
+    if not evidence.registered:
+        return f"{git.remedy}, before the first run"
+    return f"{git.remedy}, then {evidence.remedy()}" if evidence.rehearsal else f"{git.remedy}; {_too_late(evidence)}"
+
+
+def _commit_of(git: GitWitness, lock: Lock, id_: str) -> GitWitness | Bringing:
+    """Return the oldest commit of the lock in which a mark or claim was as it is now."""
+    valid = digests_since(lock, lock.last_change(id_))
+    return next((one for one in reversed(git.brought) if one.lock_digest in valid), git)
+
+
+def _too_late(evidence: Evidence) -> str:
+    """Say what helps where runs came before what they are judged by: those runs cannot be made to count."""
+    if evidence.rehearsal:
+        return evidence.remedy()
+    return (
+        "these runs cannot be made to count; a new report folder (--mixgpu-report=DIR) starts anew, and this one is "
+        "kept beside it"
+    )
 
 
 def amendments_explained(evidence: Evidence) -> Finding:
@@ -99,11 +153,6 @@ def amendments_explained(evidence: Evidence) -> Finding:
     return Finding(missing=missing, stated=tuple(stated) or ("the lock was never amended",))
 
 
-def first_run_at(evidence: Evidence) -> str | None:
-    """Return when the first run that counts was registered; None if there was none."""
-    return min((run.header.registered_at for run in evidence.runs), default=None)
-
-
 CHECKS = (
     Check(name="question-asked", about="the plan asks a question", look=question_asked, needs_runs=False),
     Check(
@@ -114,7 +163,7 @@ CHECKS = (
     ),
     Check(
         name="frozen-before-first-run",
-        about="the lock is older than the first run that counts",
+        about="each mark is older than the first run under it",
         look=frozen_before_first_run,
     ),
     Check(name="committed-before-first-run", about="so is its commit", look=committed_before_first_run),
