@@ -1,6 +1,6 @@
 """Stand-ins for what tests do not have: clocks, devices, clusters. One small class each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -177,6 +177,9 @@ class NoLauncher:
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> Crew:  # noqa: ARG002 - the protocol's
         """Refuse."""
         raise AssertionError("nothing is started here")
+
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+        """Prepare nothing."""
 
     def close(self) -> None:
         """Release nothing."""

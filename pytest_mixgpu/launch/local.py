@@ -5,7 +5,7 @@ Every distinct kernel environment has its own preloaded parent process (see `zyg
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +17,7 @@ from pytest_mixgpu.launch.protocol import Limits, Task
 from pytest_mixgpu.launch.requests import Fork, Preloaded
 
 DEFAULT_PRELOAD = ("torch", "timm.models.vision_transformer")
+_DEFAULT_LIMITS = Limits()
 
 
 class LocalLauncher:
@@ -33,10 +34,23 @@ class LocalLauncher:
         self._zygotes: dict[Environment, Zygote] = {}
         self._num_workers = 0
 
-    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
-        """Begin to preload for these environments, all at once, and return without waiting. Known ones are kept."""
-        for environment in environments:
-            self._zygote(dict(environment))
+    def warm(
+        self, environments: Iterable[Iterable[tuple[str, str]]], *, within_s: float = _DEFAULT_LIMITS.start_s
+    ) -> None:
+        """Preload for these environments, all at once, and return when each is ready or known to fail.
+
+        Args:
+            environments: variables of the workers to come; those that are ready are kept.
+            within_s: a preload that takes longer is ended.
+        """
+        deadline_s = time.monotonic() + within_s
+        keys = {kernel_environment(dict(environment)) for environment in environments}
+        begun = [self._zygote(key) for key in keys]
+        for each in begun:
+            zygote = self._settle(each, deadline_s=deadline_s)
+            if zygote.preloaded is None and not zygote.failure:
+                zygote.kill()
+                zygote.close()
 
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> LocalCrew:
         """Start all tasks and return once each has said its first word.
@@ -54,8 +68,11 @@ class LocalLauncher:
             raise ValueError(f"workers need different names, found {[task.name for task in tasks]}")
         log_dir.mkdir(parents=True, exist_ok=True)
         asked_s = time.monotonic()
-        self.warm(_variables(task).items() for task in tasks)
-        zygotes = [self._await_preload(task, deadline_s=asked_s + limits.start_s) for task in tasks]
+        begun = [self._zygote(kernel_environment(_variables(task))) for task in tasks]
+        zygotes = [
+            self._await_preload(task, zygote, deadline_s=asked_s + limits.start_s)
+            for task, zygote in zip(tasks, begun, strict=True)
+        ]
         crew = LocalCrew(limits=limits, asked_s=asked_s)
         try:
             for task, zygote in zip(tasks, zygotes, strict=True):
@@ -82,8 +99,8 @@ class LocalLauncher:
             beat_every_s=min(1.0, limits.heartbeat_s / 5),
         )
 
-    def _zygote(self, environment: Mapping[str, str]) -> Zygote:
-        key = kernel_environment(environment)
+    def _zygote(self, key: Environment) -> Zygote:
+        """The zygote of a kernel environment, begun if there is none that can be used."""
         zygote = self._zygotes.get(key)
         if zygote is not None:
             zygote.pump()
@@ -94,19 +111,23 @@ class LocalLauncher:
             zygote = self._zygotes[key] = Zygote(key, self._preload)
         return zygote
 
-    def _await_preload(self, task: Task, *, deadline_s: float) -> Zygote:
-        zygote = self._zygote(_variables(task))
+    def _await_preload(self, task: Task, begun: Zygote, *, deadline_s: float) -> Zygote:
+        zygote = self._settle(begun, deadline_s=deadline_s)
+        if zygote.preloaded is None:
+            wish = ", ".join(self._preload) or "an empty interpreter"
+            raise _not_started(task, zygote.failure or f"{wish} was not there in time (Limits.start_s)", zygote)
+        return zygote
+
+    def _settle(self, zygote: Zygote, *, deadline_s: float) -> Zygote:
+        """Wait until a zygote, or what has to replace it, is ready, has failed, or the time is over."""
         while zygote.preloaded is None:
             zygote.pump()
             if zygote.preload_unsafe:
                 # Slower: every worker then imports for itself.
                 self._preload = ()
-                zygote = self._zygote(_variables(task))
-            elif zygote.failure:
-                raise _not_started(task, zygote.failure, zygote)
-            elif time.monotonic() > deadline_s:
-                wish = ", ".join(self._preload) or "an empty interpreter"
-                raise _not_started(task, f"{wish} was not there in time (Limits.start_s)", zygote)
+                zygote = self._zygote(zygote.environment)
+            elif zygote.failure or time.monotonic() > deadline_s:
+                break
             elif zygote.preloaded is None:
                 zygote.wait(0.05)
         return zygote

@@ -1,6 +1,6 @@
 """What a launcher is: from tasks to a crew of workers that can be spoken to and is watched. Imports no torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -116,6 +116,15 @@ class Launcher(Protocol):
 
         Raises:
             RunFailedError: one of them did not start.
+        """
+
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+        """Prepare for workers with these environments, all at once, and return when nothing more goes on.
+
+        Called once before the first run of a session with `Device.environment` of every device of every planned run,
+        and `()` for coordinators, so that no preload goes on beside a measured round. Environments that are prepared
+        already cost nothing. A preparation that fails, or takes longer than `Limits.start_s`, is given up without an
+        error: `start` tries again, and says what is wrong with it.
         """
 
     def close(self) -> None:

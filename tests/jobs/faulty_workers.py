@@ -4,7 +4,7 @@ import importlib
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -78,6 +78,9 @@ class FaultyLauncher:
 
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> Crew:
         return self._inner.start([self._spoil(task) for task in tasks], log_dir=log_dir, limits=limits)
+
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+        self._inner.warm(environments)
 
     def close(self) -> None:
         self._inner.close()

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.launch.local import LocalLauncher
-from tests.launch.processes import PATIENT, task
+from tests.launch.processes import PATIENT, await_end, task
 
 
 def test_torch_is_preloaded_under_the_kernels_of_each_kind(tmp_path: Path) -> None:
@@ -48,6 +48,66 @@ def test_a_preload_that_forbids_a_fork_is_given_up(tmp_path: Path, module: str) 
     ):
         assert "ready" == crew.receive()[1]["kind"]
         assert [1] == [report.num_threads for report in launcher.preloads()]
+
+
+def test_warming_ends_when_all_are_ready(tmp_path: Path) -> None:
+    """Every environment has its preloaded parent when `warm` returns, and the run finds it there."""
+    environments = [(), (("A", "1"),), (("A", "2"), ("CUDA_VISIBLE_DEVICES", "0"))]
+    with LocalLauncher(preload=("json", "no_such_module")) as launcher:
+        launcher.warm(environments)
+        reports, pids = launcher.preloads(), launcher.zygote_pids()
+        tasks = [
+            msgspec.structs.replace(task(f"p-{index}", "echo"), environment=environment)
+            for index, environment in enumerate(environments)
+        ]
+        with launcher.start(tasks, log_dir=tmp_path, limits=PATIENT):
+            pass
+
+        assert [("no_such_module",)] * 3 == [report.missing for report in reports]
+        assert pids == launcher.zygote_pids()
+
+
+def test_environments_are_preloaded_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No preload waits for another: here each goes on only when the other has begun."""
+    monkeypatch.setenv("MIXGPU_TEST_FOLDER", str(tmp_path))
+    with LocalLauncher(preload=("tests.launch.preload_meeting",)) as launcher:
+        launcher.warm([(("MIXGPU_TEST_OWN", "a"),), (("MIXGPU_TEST_OWN", "b"),)])
+
+        assert 2 == len(launcher.preloads())
+
+
+def test_a_preload_that_forbids_a_fork_is_given_up_before_the_first_run() -> None:
+    """What `warm` leaves behind can be forked, in every environment."""
+    with LocalLauncher(preload=("tests.launch.preload_threads",)) as launcher:
+        launcher.warm([(), (("A", "1"),)])
+
+        assert [1, 1] == [report.num_threads for report in launcher.preloads()]
+
+
+def test_a_failure_to_warm_is_told_by_the_run_that_meets_it(tmp_path: Path) -> None:
+    """`warm` knows of the failure and leaves it to the run; another environment is not touched by it."""
+    with LocalLauncher(preload=("tests.launch.preload_by_choice",)) as launcher:
+        launcher.warm([(), (("MIXGPU_TEST_BROKEN", "1"),)])
+
+        assert 1 == len(launcher.preloads())
+        with launcher.start([task("p-0", "echo")], log_dir=tmp_path / "a", limits=PATIENT) as crew:
+            assert "ready" == crew.receive()[1]["kind"]
+        broken = msgspec.structs.replace(task("p-1", "echo"), environment=(("MIXGPU_TEST_BROKEN", "1"),))
+        with pytest.raises(RunFailedError, match=r"p-1 did not start: preloading .* failed: RuntimeError: too old"):
+            launcher.start([broken], log_dir=tmp_path / "b", limits=PATIENT)
+
+
+def test_a_preload_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It must not wake up beside a measured round; the run that needs it begins anew."""
+    monkeypatch.setenv("MIXGPU_TEST_FOLDER", str(tmp_path))
+    with LocalLauncher(preload=("tests.launch.preload_meeting",)) as launcher:
+        launcher.warm([(("MIXGPU_TEST_OWN", "a"),)], within_s=0.5)
+
+        assert [] == await_end(launcher.zygote_pids())
+        (tmp_path / "b").touch()
+        alone = msgspec.structs.replace(task("p-0", "echo"), environment=(("MIXGPU_TEST_OWN", "a"),))
+        with launcher.start([alone], log_dir=tmp_path / "logs", limits=PATIENT) as crew:
+            assert "ready" == crew.receive()[1]["kind"]
 
 
 def test_a_preload_that_fails_is_told(tmp_path: Path) -> None:
