@@ -174,7 +174,7 @@ class _Conductor:
             lines.append(line)
             self._writer.write(line)
             self._count(sum(line.sent_bytes) + sum(line.received_bytes))
-            self._say(describe_round(lines, num_rounds=job.num_rounds))
+            self._say(describe_round(lines, settings, num_rounds=job.num_rounds))
             if settings.evaluate_every and (index + 1) % settings.evaluate_every == 0:
                 self._evaluate(job, "validation")
         if settings.to_finish:

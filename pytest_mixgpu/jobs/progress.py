@@ -1,22 +1,39 @@
-"""How far a run is, in a sentence: from its rounds so far to rate and time left. Pure."""
+"""How far a run is, in a sentence: from its rounds so far to rate and time left. Pure.
+
+A line shares 80 columns with the name of its run, so it says no word too many.
+"""
 
 import statistics
 from collections.abc import Sequence
 
 from pytest_mixgpu.jobs.words import Scoring
-from pytest_mixgpu.records.model import Evaluation, RoundLine
+from pytest_mixgpu.records.model import Evaluation, RoundLine, Settings
 
 
-def describe_round(lines: Sequence[RoundLine], *, num_rounds: int) -> str:
-    """Say how the last round went and how long the rest will take."""
+def describe_round(lines: Sequence[RoundLine], settings: Settings, *, num_rounds: int) -> str:
+    """Say how the last round went and how long the rest will take.
+
+    Warm-ups are counted apart, so that a measured round has the number that it has in every table. Where devices are
+    measured in turn, each counts for itself.
+
+    Args:
+        lines: the rounds so far.
+        settings: how many rounds a schedule has.
+        num_rounds: rounds of the whole run, warm-ups included: a schedule, or one for each device in turn.
+    """
     last = lines[-1]
-    rate_per_s = sum(last.samples) / last.round_s if last.round_s > 0 else 0.0
+    num_devices = num_rounds // (settings.warmup_rounds + settings.rounds)
+    device, turn = divmod(len(lines) - 1, settings.warmup_rounds + settings.rounds)
     left_s = statistics.median(line.round_s for line in lines) * (num_rounds - len(lines))
-    warmup = " (warm-up)" if last.warmup else ""
-    return (
-        f"round {len(lines)} of {num_rounds}{warmup}: {last.round_s:.2f} s, {rate_per_s:,.0f} samples/s, "
-        f"about {_duration(left_s)} left"
-    )
+    if turn < settings.warmup_rounds:
+        place = f"warm-up {turn + 1} of {settings.warmup_rounds}"
+    else:
+        place = f"round {turn - settings.warmup_rounds + 1} of {settings.rounds}"
+    if num_devices > 1:
+        # The work of a round is fixed, so its seconds say what the rate would, in the room that there is.
+        return f"device {device + 1} of {num_devices}, {place}: {last.round_s:.2f} s, {_duration(left_s)} left"
+    rate_per_s = sum(last.samples) / last.round_s if last.round_s > 0 else 0.0
+    return f"{place}: {last.round_s:.2f} s, {rate_per_s:,.0f} samples/s, {_duration(left_s)} left"
 
 
 def describe_evaluation(line: Evaluation) -> str:
