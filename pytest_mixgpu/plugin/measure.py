@@ -121,6 +121,10 @@ def make_runs(
     records: list[RunRecord] = []
     devices = {device.id: device for run in planned for device in run.pool.devices}
     with measurement.hold(Pool(devices=tuple(devices.values()))):
+        leased_at = time.monotonic()
+        # All at once and before the first round, so that no preload goes on beside a measurement; the first run pays.
+        environments = {device.environment for run in planned for device in run.pool.devices}
+        measurement.launcher.warm([(), *sorted(environments)])
         shares = _Shares(measurement, planned)
         for number, run in enumerate(planned, start=1):
             repeat = first_repeats[run.role.name] + run.seed_index
@@ -128,25 +132,32 @@ def make_runs(
             if steps is None:
                 break
             place = f"[{run.group} {number}/{len(planned)}] "
-            records.append(make_run(measurement, run, repeat=repeat, shares=steps, place=place))
+            records.append(make_run(measurement, run, repeat=repeat, shares=steps, place=place, leased_at=leased_at))
+            leased_at = time.monotonic()
             if records[-1].status != "completed":
                 break
     return tuple(records)
 
 
-def make_run(
-    measurement: Measurement, run: PlannedRun, *, repeat: int, shares: tuple[int, ...], place: str = ""
+def make_run(  # noqa: PLR0913 - one argument a property of the run
+    measurement: Measurement,
+    run: PlannedRun,
+    *,
+    repeat: int,
+    shares: tuple[int, ...],
+    leased_at: float | None = None,
+    place: str = "",
 ) -> RunRecord:
-    """Register and conduct one run on devices that are held already; its cost counts from here on.
+    """Register and conduct one run on devices that are held already.
 
     Args:
         measurement: what all runs share.
         run: as planned.
         repeat: its number.
         shares: local steps of each participant in a round.
+        leased_at: since when its cost counts, on the monotonic clock; None is now.
         place: which run of how many, as progress shows it.
     """
-    leased_at = time.monotonic()
     header = _header(measurement, run, repeat=repeat, shares=shares)
     writer = measurement.store.register(header)
     cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")

@@ -135,8 +135,11 @@ class MixgpuSession:
                     self._refuse_without_plan(item)
                 if self.options.records or suite.folder in looked_at or not (needs or self.options.gpus):
                     continue
-                self.preflight_suite(suite)
-                looked_at.add(suite.folder)
+                if needs:
+                    self.preflight_suite(suite)
+                    looked_at.add(suite.folder)
+                else:
+                    self.pool_of(suite)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
 
