@@ -31,6 +31,7 @@ __all__ = [
     "as_record",
     "e1_digests",
     "e1_plan",
+    "laid_out",
     "made_recipe",
     "made_settings",
     "make_experiment",
@@ -338,6 +339,25 @@ def with_score(run: MadeRun, num_correct: int) -> MadeRun:
 def with_speed(run: MadeRun, factor: float) -> MadeRun:
     """Make the run's devices faster by a factor; everything else follows from that."""
     return Timeline(run.header, at=datetime.fromisoformat(run.header.registered_at), speed=factor).run()
+
+
+def laid_out(run: MadeRun) -> MadeRun:
+    """Lay spans, rounds and finish one after the other again, after rounds were changed."""
+    assert run.outcome is not None
+    at, now_s = datetime.fromisoformat(run.header.registered_at), 0.0
+    rounds, spans = list(run.rounds), []
+    trained = iter(range(len(rounds)))
+    for span in run.outcome.spans:
+        duration_s = span.duration_s
+        if span.name == "training":
+            place = next(trained)
+            moment = (at + timedelta(seconds=now_s)).isoformat(timespec="milliseconds")
+            rounds[place], duration_s = replace(rounds[place], started_at=moment), rounds[place].round_s
+        spans.append(Span(span.name, now_s, duration_s))
+        now_s += duration_s
+    finished_at = (at + timedelta(seconds=now_s)).isoformat(timespec="milliseconds")
+    outcome = replace(run.outcome, spans=tuple(spans), leased_s=now_s, finished_at=finished_at)
+    return run._replace(rounds=tuple(rounds), outcome=outcome)
 
 
 def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 was killed by SIGKILL") -> MadeRun:

@@ -1,7 +1,11 @@
-"""What a metric found: values of repeats, and everything that speaks against them. A value; judges nothing."""
+"""What a metric found: values of repeats, and everything that speaks against them. Judges nothing."""
+
+from collections.abc import Sequence
 
 import msgspec
 
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.soundness import contradictions, impossible_together, same_weights
 from pytest_mixgpu.records.model import RunRecord
 
 
@@ -47,3 +51,18 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""
     """Of the values, where only the evidence knows it: a currency."""
     pool: str = ""
+
+
+def wrong_runs(evidence: Evidence, runs: Sequence[RunRecord]) -> tuple[Blemish, ...]:
+    """Return which of these runs cannot have been as they say, by themselves or beside the other attempts."""
+    ids = [run.id for run in runs]
+    found = [
+        Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id) for run in runs for text in contradictions(run)
+    ]
+    found += [
+        Blemish(repeat=-1, sentence=text)
+        for text in impossible_together(evidence.attempts)
+        if any(id_ in text for id_ in ids)
+    ]
+    found += [Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id) for text, run in same_weights(runs)]
+    return tuple(found)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from pytest_mixgpu.marks.cost import cost_of
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.measurement import Measurement, wrong_runs
 from pytest_mixgpu.marks.model import Comparator, Reference
 from pytest_mixgpu.marks.quality import fleet_accuracy, parity
-from pytest_mixgpu.marks.soundness import contradictions
 from pytest_mixgpu.marks.speed import fleet_rate, fleet_round, speedup
 
 
@@ -44,11 +43,7 @@ def cost_per_result(evidence: Evidence) -> Measurement:
         values={} if value is None else {0: value},
         worst=float("inf"),
         runs=evidence.completed,
-        wrong=tuple(
-            Blemish(repeat=0, sentence=text, run_id=run.id)
-            for run in evidence.completed
-            for text in contradictions(run)
-        ),
+        wrong=wrong_runs(evidence, evidence.completed),
         lacking=tuple(lacking),
         details=(f"not stated and in no sum: {', '.join(cost.whole.not_stated)}",) if cost.whole.not_stated else (),
         unit=cost.currency,

@@ -7,9 +7,8 @@ from fractions import Fraction
 from pytest_mixgpu.marks.compare import control_differences, evaluator_differences, kernels_of
 from pytest_mixgpu.marks.eligible import canonical_pool
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.measurement import Blemish, Measurement, wrong_runs
 from pytest_mixgpu.marks.pairing import Paired, Repeat, Slot, pair_any
-from pytest_mixgpu.marks.soundness import contradictions, copies
 from pytest_mixgpu.marks.statistics import binomial_error_points
 from pytest_mixgpu.marks.timings import accuracy_points, reached_target, score_text
 from pytest_mixgpu.records.model import RunRecord
@@ -55,7 +54,7 @@ def parity(evidence: Evidence) -> Measurement:
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,
-        wrong=_sound(evidence, paired),
+        wrong=wrong_runs(evidence, paired.runs),
         unfit=tuple(unfit),
         untargeted=evidence.undescribed,
         lacking=tuple(lacking),
@@ -91,7 +90,7 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,
-        wrong=_sound(evidence, paired),
+        wrong=wrong_runs(evidence, paired.runs),
         unfit=tuple(faults),
         lacking=(*paired.lacking, *lacking),
         identical=(*identical.values(), *_made_again(paired)),
@@ -201,29 +200,6 @@ def _made_again(paired: Paired) -> tuple[str, ...]:
 def _result(run: RunRecord) -> tuple[object, ...]:
     """What two runs must share to be one observation: seed, kinds and final weights."""
     return run.header.seed, run.header.pool.spec, None if run.test is None else run.test.weights_digest
-
-
-def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
-    """Records that contradict themselves, and copies."""
-    ids = [run.id for run in paired.runs]
-    found = [
-        Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id)
-        for run in paired.runs
-        for text in contradictions(run)
-    ]
-    found += [
-        Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(one in text for one in ids)
-    ]
-    weights: dict[tuple[object, ...], tuple[int, str]] = {}
-    for run in paired.runs:
-        if run.test is None:
-            continue
-        key = (run.header.name, run.header.leg, run.test.weights_digest)
-        seed, other = weights.setdefault(key, (run.header.seed, run.id))
-        if seed != run.header.seed:
-            text = f"runs {other} and {run.id} have different seeds and the same weights: one of them is a copy"
-            found.append(Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id))
-    return tuple(found)
 
 
 def _parity_details(evidence: Evidence, paired: Paired, mixed: Slot, controls: Sequence[Slot]) -> tuple[str, ...]:

@@ -9,20 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.marks.git import parse_moment
+from pytest_mixgpu.marks.moments import moment_faults, overlaps
+from pytest_mixgpu.marks.tolerances import BYTES_A_VALUE, CLOCK_RATE, ROUNDING_S, WAKING_S
 from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.records.model import Evaluation, RoundLine, RunRecord
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
 from pytest_mixgpu.timing.phases import attribute
-
-ROUNDING_S = 1e-6
-"""What sums of durations may differ by because of rounding."""
-CLOCK_RATE = 1e-3
-"""Share by which two clocks may run apart; quartz does a tenth of that at worst."""
-STAMPING_S = 0.01
-"""What may lie between two stamps of one event in one process."""
-WAKING_S = 0.05
-"""How late a process may be woken on a busy core; what is faked in this margin is small, and honest runs stay whole."""
 
 
 def contradictions(run: RunRecord) -> tuple[str, ...]:
@@ -32,7 +24,7 @@ def contradictions(run: RunRecord) -> tuple[str, ...]:
 
 def work_faults(run: RunRecord) -> tuple[str, ...]:
     """Return where rounds were not the work that the settings fix."""
-    return _of(run, _schedule_faults(run))
+    return _of(run, (*_schedule_faults(run), *_worker_faults(run), *_course_faults(run)))
 
 
 def round_faults(run: RunRecord) -> tuple[str, ...]:
@@ -42,16 +34,21 @@ def round_faults(run: RunRecord) -> tuple[str, ...]:
 
 def time_faults(run: RunRecord) -> tuple[str, ...]:
     """Return where rounds, spans and lease do not agree."""
-    return _of(run, _span_faults(run))
+    return _of(run, moment_faults(run))
 
 
 def score_faults(run: RunRecord) -> tuple[str, ...]:
     """Return where a score does not agree with its own bits, the data and the rounds."""
-    return _of(run, _test_faults(run))
+    return _of(run, (*_duration_faults(run), *_test_faults(run)))
 
 
 def _of(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"run {run.id}: {fault}" for fault in faults)
+
+
+def impossible_together(runs: Sequence[RunRecord]) -> tuple[str, ...]:
+    """Return which of several records cannot all be true: copies of one run, and runs on one device at one time."""
+    return (*copies(runs), *overlaps(runs))
 
 
 def copies(runs: Sequence[RunRecord]) -> tuple[str, ...]:
@@ -73,6 +70,20 @@ def copies(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def same_weights(runs: Sequence[RunRecord]) -> tuple[tuple[str, RunRecord], ...]:
+    """Return which runs of one role ended with the weights of another under another seed, each with its run."""
+    found: list[tuple[str, RunRecord]] = []
+    seen: dict[tuple[str, str, str], RunRecord] = {}
+    for run in runs:
+        if run.test is None:
+            continue
+        other = seen.setdefault((run.header.name, run.header.leg, run.test.weights_digest), run)
+        if other.header.seed != run.header.seed:
+            text = f"runs {other.id} and {run.id} have different seeds and the same weights: one of them is a copy"
+            found.append((text, run))
+    return tuple(found)
+
+
 def _schedule_faults(run: RunRecord) -> Iterator[str]:
     settings, solo = run.header.settings, run.header.settings.exchange == "none"
     times = len(run.header.pool) if solo else 1
@@ -84,6 +95,9 @@ def _schedule_faults(run: RunRecord) -> Iterator[str]:
         )
     if run.start is None:
         yield "completed without a start"
+    yield from _order_faults(run, solo=solo)
+    if settings.split == "equal" and max(settings.shares) - min(settings.shares) > 1:
+        yield f"was split {settings.shares}, its settings call that equal"
     if sum(settings.shares) != settings.round_steps:
         yield f"shares {settings.shares} do not add up to the {settings.round_steps} steps of a round"
     expected = settings.round_steps * settings.batch_size
@@ -97,10 +111,51 @@ def _schedule_faults(run: RunRecord) -> Iterator[str]:
             yield f"round {line.index} was run by participants {line.participants} of {len(run.header.pool)}"
 
 
+def _order_faults(run: RunRecord, *, solo: bool) -> Iterator[str]:
+    """Whoever works has its warm-ups first, and as many rounds as all others."""
+    settings = run.header.settings
+    expected = [True] * settings.warmup_rounds + [False] * settings.rounds
+    turns = [(place,) for place in range(len(run.header.pool))] if solo else [tuple(range(len(run.header.pool)))]
+    for turn in turns:
+        kinds = [line.warmup for line in run.rounds if not solo or line.participants == turn]
+        if solo and sorted(kinds, reverse=True) != expected:
+            counts = f"{kinds.count(False)} measured rounds and {kinds.count(True)} warm-ups"
+            yield f"participant {turn[0]} has {counts}, expected {settings.rounds} and {settings.warmup_rounds}"
+        elif sorted(kinds, reverse=True) != kinds:
+            yield "has a warm-up after a measured round: a round was called what it was not"
+
+
+def _worker_faults(run: RunRecord) -> Iterator[str]:
+    if run.start is None:
+        return
+    seen: dict[tuple[str, int], str] = {}
+    for worker in run.start.workers:
+        other = seen.setdefault((worker.host, worker.pid), worker.worker)
+        if other != worker.worker:
+            yield f"{other} and {worker.worker} were one process, {worker.pid} on {worker.host}"
+    settings, start = run.header.settings, run.start
+    least = BYTES_A_VALUE.get(settings.payload, 0) * start.num_parameters
+    if settings.exchange == "star" and start.update_bytes < least:
+        yield (
+            f"an update has {start.update_bytes} bytes, {start.num_parameters} parameters in {settings.payload} have "
+            f"{least}"
+        )
+
+
+def _course_faults(run: RunRecord) -> Iterator[str]:
+    if run.faults:
+        yield f"completed, and holds a fault of {run.faults[0].worker}: {run.faults[0].message}"
+    if run.rounds and all(loss is None for line in run.rounds for loss in line.train_loss):
+        yield "no round has a finite training loss: nothing was trained"
+
+
 def _line_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
     if not (math.isfinite(line.round_s) and line.round_s > 0):
         yield f"lasted {line.round_s!r} s"
         return
+    for share in line.foreign_share:
+        if share is not None and not share >= 0:
+            yield f"other processes are said to have taken {share!r} of a core"
     for place, (own, segments) in enumerate(zip(line.stamps, line.segments, strict=True)):
         who = f"participant {line.participants[place]}"
         total_s = math.fsum(segment.duration_s for segment in segments)
@@ -144,23 +199,10 @@ def _exchange_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
         yield f"exchanged {min(sent, default=0)} bytes with a participant, an update has {update_bytes}"
 
 
-def _span_faults(run: RunRecord) -> Iterator[str]:
-    outcome = run.outcome
-    if outcome is None:
-        return
-    rounds_s = math.fsum(line.round_s for line in run.rounds)
-    training_s = math.fsum(span.duration_s for span in outcome.spans if span.name == "training")
-    if rounds_s > training_s * (1 + CLOCK_RATE) + STAMPING_S:
-        yield f"rounds add up to {rounds_s:.3f} s, training lasted {training_s:.3f} s"
-    for before, after in pairwise(sorted(outcome.spans, key=lambda span: span.start_s)):
-        if after.start_s < before.start_s + before.duration_s - STAMPING_S:
-            yield f"spans {before.name} and {after.name} overlap"
-    end_s = max((span.start_s + span.duration_s for span in outcome.spans), default=0.0)
-    if end_s > outcome.leased_s + STAMPING_S:
-        yield f"spans end {end_s:.3f} s after the lease, which was held for {outcome.leased_s:.3f} s"
-    begun, ended = parse_moment(run.header.registered_at), parse_moment(outcome.finished_at)
-    if begun is None or ended is None or ended < begun:
-        yield f"finished at {outcome.finished_at!r}, was registered at {run.header.registered_at!r}"
+def _duration_faults(run: RunRecord) -> Iterator[str]:
+    for line in run.evaluations:
+        if not (math.isfinite(line.duration_s) and line.duration_s >= 0):
+            yield f"scoring the {line.split} split after round {line.after_round} lasted {line.duration_s!r} s"
 
 
 def _test_faults(run: RunRecord) -> Iterator[str]:
@@ -181,6 +223,8 @@ def _test_faults(run: RunRecord) -> Iterator[str]:
         yield fault
     if run.rounds and test.after_round != run.rounds[-1].index:
         yield f"was scored after round {test.after_round}, its last round is {run.rounds[-1].index}"
+    if not test.weights_digest:
+        yield "was scored, and the digest of the weights that were scored is not stated"
     trained = sum(sum(line.samples) for line in run.rounds)
     if test.samples_seen != trained:
         yield f"was scored after {test.samples_seen} training samples, its rounds processed {trained}"

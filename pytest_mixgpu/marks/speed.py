@@ -9,9 +9,8 @@ from pytest_mixgpu.marks.comparison import exceeds
 from pytest_mixgpu.marks.eligible import canonical_pool
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import parse_moment
-from pytest_mixgpu.marks.measurement import Blemish, Measurement
+from pytest_mixgpu.marks.measurement import Blemish, Measurement, wrong_runs
 from pytest_mixgpu.marks.pairing import Paired, Repeat, pair_any, pair_in_session
-from pytest_mixgpu.marks.soundness import contradictions, copies
 from pytest_mixgpu.marks.timings import (
     device_medians_s,
     first_at_target,
@@ -57,7 +56,7 @@ def speedup(evidence: Evidence) -> Measurement:
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,
-        wrong=_sound(evidence, paired),
+        wrong=wrong_runs(evidence, paired.runs),
         unfit=(*unfit, *_below_target(evidence, paired, fleet)),
         untargeted=evidence.undescribed,
         disturbed=tuple(disturbed),
@@ -96,7 +95,7 @@ def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,
-        wrong=_sound(evidence, paired),
+        wrong=wrong_runs(evidence, paired.runs),
         unfit=_below_target(evidence, paired, slot),
         untargeted=evidence.undescribed,
         disturbed=tuple(disturbed),
@@ -209,18 +208,6 @@ def _below_target(evidence: Evidence, paired: Paired, slot: tuple[str, str]) -> 
         else:
             continue
         found.append(Blemish(repeat=repeat.index, sentence=text, run_id=run.id))
-    return tuple(found)
-
-
-def _sound(evidence: Evidence, paired: Paired) -> tuple[Blemish, ...]:
-    found = []
-    for repeat in paired.repeats:
-        for run in repeat.runs.values():
-            found += [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in contradictions(run)]
-    ids = {run.id for run in paired.runs}
-    found += [
-        Blemish(repeat=-1, sentence=text) for text in copies(evidence.attempts) if any(run_id in text for run_id in ids)
-    ]
     return tuple(found)
 
 

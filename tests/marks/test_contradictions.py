@@ -1,12 +1,28 @@
 """What in a record cannot have happened, found where the record was sealed again."""
 
+from datetime import timedelta
+
 import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.compare import baseline_differences, control_differences, environment_differences
+from pytest_mixgpu.marks.moments import overlaps
 from pytest_mixgpu.marks.soundness import contradictions, copies
+from pytest_mixgpu.records.model import Fault, Span
 from tests.sample_timeline import MadeRun
-from tests.samples import Doctor, as_record, make_run, make_runs, with_header, with_outcome, with_workers
+from tests.samples import (
+    FIRST_MOMENT,
+    Doctor,
+    as_record,
+    make_run,
+    make_runs,
+    with_header,
+    with_outcome,
+    with_settings,
+    with_speed,
+    with_start,
+    with_workers,
+)
 
 
 @pytest.mark.parametrize("rehearsal", [True, False])
@@ -64,6 +80,132 @@ def test_doctored_record_is_found_out(doctor: Doctor, says: str) -> None:
 
     assert any(says in text for text in found), found
     assert all(record.id in text for text in found)
+
+
+def relabelled(run: MadeRun) -> MadeRun:
+    """Call the slowest measured round the warm-up, and the warm-up measured."""
+    slowest = max(run.rounds[1:], key=lambda line: line.round_s)
+    return run._replace(rounds=tuple(replace(line, warmup=line is slowest) for line in run.rounds))
+
+
+def one_round(place: int, **changes: object) -> Doctor:
+    def doctor(run: MadeRun) -> MadeRun:
+        rounds = [*run.rounds]
+        rounds[place] = replace(rounds[place], **changes)
+        return run._replace(rounds=tuple(rounds))
+
+    return doctor
+
+
+def scores(**changes: object) -> Doctor:
+    return lambda run: run._replace(evaluations=tuple(replace(one, **changes) for one in run.evaluations))
+
+
+def at_speed(factor: float) -> Doctor:
+    """Take the rounds of a faster or slower run, and keep moments, spans and lease."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        rounds = zip(with_speed(run, factor).rounds, run.rounds, strict=True)
+        return run._replace(rounds=tuple(replace(fast, started_at=old.started_at) for fast, old in rounds))
+
+    return doctor
+
+
+def stretched(factor: float) -> Doctor:
+    """Make rounds longer, with all their stamps, and spans and lease with them; moments stay."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        slow = with_speed(run, factor)
+        rounds = zip(slow.rounds, run.rounds, strict=True)
+        assert run.outcome is not None
+        assert slow.outcome is not None
+        kept = tuple(replace(line, started_at=old.started_at) for line, old in rounds)
+        return slow._replace(rounds=kept, outcome=replace(slow.outcome, finished_at=run.outcome.finished_at))
+
+    return doctor
+
+
+FAULT = Fault(
+    at="2026-11-29T12:00:05.000+00:00",
+    worker="participant-1",
+    device="d",
+    host="h",
+    phase="compute",
+    round_index=3,
+    message="replaced",
+)
+
+
+@pytest.mark.parametrize(
+    ("doctor", "says"),
+    [
+        pytest.param(at_speed(1.3), "training lasted", id="shorter-rounds-in-the-same-training"),
+        pytest.param(stretched(0.8), "which is said to have lasted", id="longer-rounds-from-the-same-moments"),
+        pytest.param(stretched(0.8), "passed from its registration to its finish", id="longer-lease-than-there-was"),
+        pytest.param(relabelled, "a warm-up after a measured round", id="warm-up-called-measured"),
+        pytest.param(
+            lambda run: with_header(run, registered_at="2026-11-29T11:59:00.000+00:00"),
+            "passed from its registration to its finish",
+            id="registered-earlier",
+        ),
+        pytest.param(
+            lambda run: with_outcome(run, finished_at="2027-11-29T12:00:00.000+00:00"),
+            "passed from its registration to its finish",
+            id="finished-a-year-later",
+        ),
+        pytest.param(one_round(0, started_at="1999-01-01T00:00:00+00:00"), "rounds went on from 1999", id="in-1999"),
+        pytest.param(rounds(started_at="1999-01-01T00:00:00+00:00"), "s after round 0", id="all-at-once"),
+        pytest.param(one_round(2, started_at="noon"), "no moment", id="no-moment"),
+        pytest.param(
+            lambda run: with_outcome(run, spans=(Span("training", 0.0, 9.5),)), "spans add up to", id="lease-unspent"
+        ),
+        pytest.param(lambda run: with_workers(run, pid=7), "were one process, 7 on laptop", id="one-process"),
+        pytest.param(
+            lambda run: with_speed(with_settings(run, shares=(238, 2)), 1.0), "call that equal", id="unequal-shares"
+        ),
+        pytest.param(scores(duration_s=-1.0), "lasted -1.0 s", id="scored-in-negative-time"),
+        pytest.param(scores(weights_digest=""), "digest of the weights", id="no-weights"),
+        pytest.param(lambda run: with_outcome(run, moved_bytes=-1), "moved -1 bytes", id="negative-bytes"),
+        pytest.param(rounds(foreign_share=(-5.0, 0.0)), "taken -5.0 of a core", id="negative-share"),
+        pytest.param(lambda run: with_start(run, update_bytes=4), "136074 parameters in float32", id="small-update"),
+        pytest.param(lambda run: run._replace(faults=(FAULT,)), "holds a fault of participant-1", id="fault"),
+        pytest.param(rounds(train_loss=(None, None)), "no round has a finite training loss", id="no-loss"),
+    ],
+)
+def test_record_that_contradicts_itself_is_found_out(doctor: Doctor, says: str) -> None:
+    """What was changed and made to fit elsewhere still does not fit everywhere."""
+    found = contradictions(as_record(doctor(make_run())))
+
+    assert any(says in text for text in found), found
+
+
+def test_solo_rounds_are_counted_device_by_device() -> None:
+    """Who gives one device's round to another has one too many there."""
+    run = make_run(role="baseline")
+    found = contradictions(as_record(one_round(len(run.rounds) - 1, participants=(0,))(run)))
+
+    assert any("participant 1 has 1 measured rounds" in text for text in found), found
+
+
+def test_a_lease_may_begin_before_the_run_is_registered() -> None:
+    """Processes are preloaded under the lease of a group's first run, which pays for that."""
+    run = make_run()
+    assert run.outcome is not None
+    spans = [Span("lease", 0.0, 3.02)]
+    spans += [Span(span.name, span.start_s + 3, span.duration_s) for span in run.outcome.spans[1:]]
+
+    assert () == contradictions(as_record(with_outcome(run, spans=tuple(spans), leased_s=run.outcome.leased_s + 3)))
+
+
+def test_one_device_does_not_carry_two_runs_of_a_session_at_once() -> None:
+    """A session makes its runs one after the other; other sessions may have other machines of one name."""
+    fleet, mixed = as_record(make_run()), as_record(make_run(role="mixed", at=FIRST_MOMENT + timedelta(seconds=2)))
+    elsewhere = replace(mixed, header=replace(mixed.header, session="another"))
+
+    (found,) = {text[: text.index(" of one session")] for text in overlaps([fleet, mixed])}
+
+    assert f"runs {fleet.id} and {mixed.id}" == found
+    assert () == overlaps([fleet, elsewhere])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pytest_mixgpu.records.plan import Plan
 from tests.judging import e1_marks, make_evidence, with_runs
 from tests.sample_parts import make_pool
 from tests.sample_timeline import MadeRun
-from tests.samples import Doctor, e1_plan, only, with_header, with_score, with_settings, with_speed
+from tests.samples import Doctor, e1_plan, laid_out, only, with_header, with_score, with_settings, with_speed
 
 SPEEDUP = e1_marks().mark("e1-speedup")
 PARITY = e1_marks().mark("e1-parity")
@@ -115,14 +115,13 @@ def test_median_device_of_the_baseline_counts() -> None:
 
 
 def uneven(run: MadeRun) -> MadeRun:
-    """Let one device crawl and one fly; phases and spans are made anew with each."""
+    """Let one device crawl and one fly; phases are made anew with each, spans laid one after the other."""
     if run.header.leg == "with-exchange":
         return run
     factors = {0: 0.9, 1: 1.0, 2: 1.1}
     by_speed = {place: with_speed(run, factor) for place, factor in factors.items()}
     rounds = tuple(by_speed[line.participants[0]].rounds[place] for place, line in enumerate(run.rounds))
-    longest = by_speed[0]
-    return longest._replace(rounds=rounds)
+    return laid_out(run._replace(rounds=rounds))
 
 
 def test_pool_of_several_kinds_has_the_sum_of_their_rates_as_its_ideal() -> None:
@@ -306,7 +305,9 @@ def test_a_run_whose_record_is_gone_is_never_forgotten(was_closed: bool) -> None
 
 def test_shares_by_speed_make_a_fair_baseline() -> None:
     """A fleet whose shares are not equal is still compared at equal work a round."""
-    uneven_shares = only(lambda run: with_speed(with_settings(run, shares=(130, 110)), 1.0), name="fleet")
+    uneven_shares = only(
+        lambda run: with_speed(with_settings(run, shares=(130, 110), split="speed"), 1.0), name="fleet"
+    )
 
     assert "PASS" == judge_mark(SPEEDUP, make_evidence(doctor=uneven_shares)).word
 

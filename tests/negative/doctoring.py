@@ -162,7 +162,7 @@ def on_fifteen(run: MadeRun) -> MadeRun:
 
 def other_shares(run: MadeRun) -> MadeRun:
     """Split the same work otherwise, and run it so."""
-    return with_speed(with_settings(run, shares=(140, 100)), 1.0)
+    return with_speed(with_settings(run, shares=(140, 100), split="speed"), 1.0)
 
 
 def without_span(name: str) -> Doctor:

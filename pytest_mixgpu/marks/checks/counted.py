@@ -4,7 +4,7 @@ from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.judge import why_unfinished
 from pytest_mixgpu.marks.metrics import METRICS
-from pytest_mixgpu.marks.soundness import copies
+from pytest_mixgpu.marks.soundness import impossible_together
 from pytest_mixgpu.marks.statistics import spread_of
 
 _LEGS = {"baseline": ("before", "after", "with-exchange")}
@@ -42,7 +42,8 @@ def planned_runs_made(evidence: Evidence) -> Finding:
 
 def attempts_counted(evidence: Evidence) -> Finding:
     """Every registered run is accounted for, failed ones too, and none stands in for another."""
-    missing = [*copies(evidence.attempts)]
+    impossible = impossible_together(evidence.attempts)
+    missing = [*impossible]
     missing += [
         f"run {lost.run_id} is registered and cannot be read: {'; '.join(lost.faults)}" for lost in evidence.lost
     ]
@@ -58,7 +59,7 @@ def attempts_counted(evidence: Evidence) -> Finding:
     stated = [f"{len(evidence.attempts)} registered runs: {counts}"]
     stated += [why_unfinished(run) for run in evidence.unfinished]
     stated += [str(one) for one in evidence.superseded]
-    return Finding(missing=tuple(missing), stated=tuple(stated), word="VOID" if copies(evidence.attempts) else "FAIL")
+    return Finding(missing=tuple(missing), stated=tuple(stated), word="VOID" if impossible else "FAIL")
 
 
 def spread_stated(evidence: Evidence) -> Finding:
