@@ -89,7 +89,7 @@ def test_ctrl_c_stops_all_workers(torch_launcher: LocalLauncher, tmp_path: Path)
     header = made_header(rounds=50)
 
     def interrupt(text: str) -> None:
-        if text.startswith("round 2"):
+        if text.startswith("round 1 of"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
