@@ -16,7 +16,7 @@ from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.messages import Scale
-from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round
+from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round, describe_start
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
@@ -158,7 +158,7 @@ class _Conductor:
     def _start(self, job: Job) -> None:
         header = self._setup.header
         began_s = time.monotonic()
-        self._say(f"starting {len(header.pool)} participant(s)")
+        self._say(describe_start(len(header.pool)))
         with self._moving():
             start = job.start()
         self._writer.write(start)

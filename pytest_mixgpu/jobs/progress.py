@@ -10,6 +10,11 @@ from pytest_mixgpu.jobs.words import Scoring
 from pytest_mixgpu.records.model import Evaluation, RoundLine, Settings
 
 
+def describe_start(num_participants: int) -> str:
+    """Say for whom there is a wait."""
+    return f"starting {_counted(num_participants, 'participant')}"
+
+
 def describe_round(lines: Sequence[RoundLine], settings: Settings, *, num_rounds: int) -> str:
     """Say how the last round went and how long the rest will take.
 
@@ -44,8 +49,16 @@ def describe_evaluation(line: Evaluation) -> str:
 
 def describe_scoring(word: Scoring) -> str:
     """Say how far a scoring is, and whether its threads have to share cores."""
-    short = "" if word.num_cores >= word.num_threads else f" ({word.num_threads} threads on {word.num_cores} core(s))"
+    short = (
+        ""
+        if word.num_cores >= word.num_threads
+        else f" ({word.num_threads} threads on {_counted(word.num_cores, 'core')})"
+    )
     return f"scoring {word.num_done:,} of {word.num_total:,}{short}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _duration(seconds: float) -> str:

@@ -205,7 +205,7 @@ def test_a_long_run_says_how_far_it_is(tmp_path: Path) -> None:
 
     _conduct(FakeJob(num_rounds=4, round_s=40.0), tmp_path, progress=said.append)
 
-    assert said[0] == "starting 2 participant(s)"
+    assert said[0] == "starting 2 participants"
     assert said[2] == "warm-up 1 of 1: 40.00 s, 2 samples/s, 2 min left"
     assert said[5] == "round 3 of 3: 40.00 s, 2 samples/s, 0 s left"
     assert said[6:] == ["scoring the test split", "test: 9 of 10 right (90.0%)"]

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from pytest_mixgpu.jobs.progress import describe_round
+from pytest_mixgpu.jobs.progress import describe_round, describe_start
 from pytest_mixgpu.records.model import RoundLine
 from tests.fakes import FakeJob
 from tests.jobs.made_jobs import made_header
@@ -61,3 +61,11 @@ def test_a_line_leaves_room_for_the_name_of_its_run(num_devices: int) -> None:
     said = [_say(count, num_devices=num_devices, rounds=20) for count in range(1, num_devices * 21 + 1)]
 
     assert max(map(len, said)) <= 52
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1, "starting 1 participant"), (16, "starting 16 participants")], ids=["one", "many"]
+)
+def test_the_start_says_for_whom_there_is_a_wait(number: int, expected: str) -> None:
+    """Short, since the name of the run may be long."""
+    assert expected == describe_start(number)

@@ -44,7 +44,7 @@ def test_each_batch_is_a_sign_of_life_and_now_and_then_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("num_cores", "expected"),
-    [(16, "scoring 640 of 3,669"), (2, "scoring 640 of 3,669 (16 threads on 2 core(s))")],
+    [(16, "scoring 640 of 3,669"), (2, "scoring 640 of 3,669 (16 threads on 2 cores)")],
     ids=["a core a thread", "fewer cores"],
 )
 def test_a_scoring_says_how_far_it_is(num_cores: int, expected: str) -> None:
