@@ -71,9 +71,8 @@ def _look(name: str, evidence: Evidence) -> Finding:
     if check.needs_runs and not evidence.completed:
         failed = evidence.unfinished
         if failed:
-            return Finding(
-                missing=(f"no run was completed: {why_unfinished(failed[0])}",), word="VOID", follows_from=failed[0].id
-            )
+            cause = why_unfinished(failed[0], running=evidence.ledger.running)
+            return Finding(missing=(f"no run was completed: {cause}",), word="VOID", follows_from=failed[0].id)
         superseded = f"; {evidence.superseded[0]}" if evidence.superseded else ""
         return Finding(
             missing=(f"nothing was measured{superseded}",),

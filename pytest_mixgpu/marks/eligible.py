@@ -206,7 +206,8 @@ def _wanted(
     if role.role not in {"baseline", "reference"}:
         wanted.append(("settings.exchange", settings.exchange, shared.exchange))
     if header.repeat >= seeds.runs:
-        wanted.append(("repeat", header.repeat, f"one of the {seeds.runs} that are planned, counted from 0"))
+        planned = "0, the only one that is planned" if seeds.runs == 1 else f"one of {seeds.runs} planned, from 0 on"
+        wanted.append(("repeat", header.repeat, planned))
     return wanted
 
 

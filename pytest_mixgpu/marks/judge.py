@@ -5,7 +5,7 @@ was not measured is UNJUDGED; only then is the value compared with the bound.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -121,17 +121,31 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
     unreadable = [lost for lost in evidence.lost if not lost.was_closed and _concerns(lost.role, found, metric)]
     num_worst = len(found.lost) + len(unreadable) + len(unfit | (shaken & set(found.values)))
     passes = meets(verdict.value, mark.comparator, verdict.bound)
-    worst = spread_of([*kept, *[found.worst] * num_worst]).median if num_worst else verdict.value
+    # Beyond any bound, so that it decides where it is one of two.
+    worst_of_all = -math.inf if mark.comparator == "at_least" else math.inf
+    worst = spread_of([*kept, *[worst_of_all] * num_worst]).median if num_worst else verdict.value
     if meets(worst, mark.comparator, verdict.bound) != passes:
-        reason = _flipped(found, unreadable, num_worst)
-        return replace(verdict, word="UNJUDGED", reason=reason, remedy="make further planned runs")
+        reason = _flipped(evidence, found, unreadable, num_worst)
+        return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
     planned = evidence.seeds.runs
     if not evidence.rehearsal and len(found.values) < planned:
         reason = f"{len(found.values)} of {planned} planned runs were made"
-        remedy = f"make the others: --mixgpu-runs={planned - len(found.values)}"
-        return replace(verdict, word="UNJUDGED", reason=reason, remedy=remedy)
+        return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
     word: Word = "PASS" if passes else "FAIL"
     return replace(verdict, word=word, reason=_reason(mark, verdict, passes=passes))
+
+
+def _further(evidence: Evidence, found: Measurement) -> str:
+    """Say which runs would help: those that the lock names and that were not made, if there are any."""
+    if evidence.rehearsal:
+        return evidence.remedy()
+    num_open = sum(index not in found.values for index in range(evidence.seeds.runs))
+    if num_open:
+        return f"make the others: --mixgpu-runs={num_open}"
+    return (
+        "no further runs are planned: a new report folder (--mixgpu-report=DIR) starts anew, and this one is kept "
+        "beside it"
+    )
 
 
 def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tuple[float, str]:
@@ -182,7 +196,8 @@ def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdic
     ]
     if failed:
         run = failed[0]
-        return replace(verdict, word="VOID", reason=why_unfinished(run), follows_from=run.id)
+        reason = why_unfinished(run, running=evidence.ledger.running)
+        return replace(verdict, word="VOID", reason=reason, follows_from=run.id)
     reason = found.lacking[0] if found.lacking else "nothing was measured"
     details = tuple(text for text in verdict.details if text != reason)
     return replace(
@@ -194,8 +209,13 @@ def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdic
     )
 
 
-def why_unfinished(run: RunRecord) -> str:
-    """Say in one sentence how an attempt ended: device, host, phase and round, as its fault names them."""
+def why_unfinished(run: RunRecord, *, running: Collection[str] = ()) -> str:
+    """Say in one sentence how an attempt ended: device, host, phase and round, as its fault names them.
+
+    Args:
+        run: that did not complete, or whose bracket was not.
+        running: ids of the runs that a living process is writing.
+    """
     if run.status == "completed":
         return f"session {run.header.session} ended after {run.header.name} ({run.id}), with its bracket unfinished"
     label = f"{run.header.name} ({run.header.leg})" if run.header.leg else run.header.name
@@ -204,6 +224,8 @@ def why_unfinished(run: RunRecord) -> str:
         place = "" if fault.round_index is None else f", round {fault.round_index}"
         where = f"{fault.worker} on {fault.device}, host {fault.host}, phase {fault.phase}{place}"
         return f"{label} {run.status}: {fault.message} ({where})"
+    if run.id in running:
+        return f"{label} (run {run.id}) is still open: a living process is writing it"
     if run.outcome is None:
         return f"{label} (run {run.id}) never closed: its session was killed or crashed"
     return f"{label} {run.status}: {run.outcome.reason or 'no reason was recorded'}"
@@ -222,14 +244,18 @@ def _concerns(role: str, found: Measurement, metric: Metric) -> bool:
     return role in _ROLES.get(metric.name, ()) or role in {run.header.role for run in found.runs}
 
 
-def _flipped(found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
+def _flipped(evidence: Evidence, found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
     causes = [
-        *(why_unfinished(run) for run in found.lost),
-        *(f"run {run.run_id} ({run.name}) was registered and its record cannot be read" for run in unreadable),
+        *(why_unfinished(run, running=evidence.ledger.running) for run in found.lost),
+        *(_unreadable(run) for run in unreadable),
         *(blemish.sentence for blemish in (*found.unfit, *found.disturbed)),
     ]
     many = f"{num_worst} attempts that count" if num_worst > 1 else "1 attempt that counts"
     return f"{many} as the worst value would change the verdict: {'; '.join(causes)}"
+
+
+def _unreadable(run: LostRun) -> str:
+    return f"run {run.run_id} ({run.name}) was registered and its record cannot be read: {'; '.join(run.faults)}"
 
 
 def _how_sure(n: int) -> tuple[str, ...]:
@@ -240,15 +266,21 @@ def _how_sure(n: int) -> tuple[str, ...]:
 
 def _asides(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
     """What else is to be known of the runs: attempts that count, disturbances, runs that do not count, environments."""
-    said = [f"counted as the worst value: {why_unfinished(run)}" for run in found.lost]
+    running = evidence.ledger.running
+    said = [f"counted as the worst value: {why_unfinished(run, running=running)}" for run in found.lost]
+    said += [_unreadable(run) for run in evidence.lost if not run.was_closed]
     said += [blemish.sentence for blemish in (*found.unfit, *found.disturbed)]
     said += [
-        f"ended before it had anything to show: {why_unfinished(run)}"
+        f"ended before it had anything to show: {why_unfinished(run, running=running)}"
         for run in evidence.unfinished
         if not has_shown(run)
     ]
     said += list(found.lacking)
     said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
+    num_superseded = len({one.run_id for one in evidence.superseded})
+    if num_superseded:
+        count = "1 run does not count" if num_superseded == 1 else f"{num_superseded} runs do not count"
+        said.append(f"{count} of the {len(evidence.registered)} that were registered, for these reasons")
     said += [str(one) for one in evidence.superseded]
     said += [
         f"run {run.id} does not count: repeat {run.header.repeat} had a run of {run.header.name} before it"

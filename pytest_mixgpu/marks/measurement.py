@@ -23,8 +23,6 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
     values: dict[int, float] = {}
     """By repeat."""
-    worst: float
-    """What an attempt counts as that ended early."""
     ideals: dict[int, float] = {}
     """Ideal of each repeat, for marks of a share of it."""
     own_gaps: dict[int, float] = {}

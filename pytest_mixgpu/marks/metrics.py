@@ -41,7 +41,6 @@ def cost_per_result(evidence: Evidence) -> Measurement:
         lacking.append(f"the price of {', '.join(cost.unpriced_kinds) or 'a device'} or a lease is not stated")
     return Measurement(
         values={} if value is None else {0: value},
-        worst=float("inf"),
         runs=evidence.completed,
         wrong=wrong_runs(evidence, evidence.completed),
         lacking=tuple(lacking),

@@ -23,7 +23,8 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
 
     repeats: tuple[Repeat, ...]
     lost: tuple[RunRecord, ...]
-    """One run for each attempt that ended early, yet after its first measured round or score: counts as the worst."""
+    """One run for each attempt that ended early, yet after its first measured round or score: counts as the worst,
+    whatever was completed before or after it."""
     lacking: tuple[str, ...]
     """What a repeat would need to be one, a sentence each."""
     beyond: tuple[RunRecord, ...]
@@ -48,16 +49,13 @@ def pair_in_session(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
         is_whole = False
         for runs in sessions.values():
             filled = _filled(runs, slots)
-            if is_whole:
-                beyond += [run for run in runs if run.status == "completed" or has_shown(run)]
-            elif len(filled) == len(slots):
+            lost += _lost(runs, is_whole=len(filled) == len(slots))
+            if len(filled) == len(slots) and not is_whole:
                 is_whole = True
                 repeats.append(Repeat(index=index, runs=filled))
                 beyond += [run for run in runs if run.status == "completed" and run not in filled.values()]
-            else:
-                # The bracket is one attempt: whoever saw its first measured round could like it or not.
-                failed = next((run for run in runs if run.status != "completed"), runs[-1])
-                lost += [failed] if any(has_shown(run) for run in runs) else []
+            elif is_whole:
+                beyond += [run for run in runs if run.status == "completed"]
         if not is_whole:
             everywhere = [run for runs in sessions.values() for run in runs]
             missing = [slot for slot in slots if slot not in _filled(everywhere, slots)]
@@ -90,6 +88,16 @@ def pair_any(evidence: Evidence, slots: Sequence[Slot]) -> Paired:
         lacking=tuple(lacking) or (() if repeats else (f"there is no run of {_slots(slots)}",)),
         beyond=tuple(beyond),
     )
+
+
+def _lost(runs: Sequence[RunRecord], *, is_whole: bool) -> list[RunRecord]:
+    """Return the attempts of one session that ended early and count: a good one after them does not undo them."""
+    failed = [run for run in runs if run.status != "completed"]
+    shown = [run for run in failed if has_shown(run)]
+    if shown or is_whole or not any(has_shown(run) for run in runs):
+        return shown
+    # The bracket is one attempt: whoever saw its first measured round could like it or not.
+    return [failed[0] if failed else runs[-1]]
 
 
 def has_shown(run: RunRecord) -> bool:

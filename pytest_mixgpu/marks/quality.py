@@ -24,7 +24,7 @@ def parity(evidence: Evidence) -> Measurement:
         too_few = (
             f"the plan names {len(mixed_plan)} mixed runs and {len(control_plans)} controls, one and two are needed"
         )
-        return Measurement(worst=float("inf"), lacking=(too_few,))
+        return Measurement(lacking=(too_few,))
     mixed: Slot = (mixed_plan[0].name, "")
     controls: tuple[Slot, ...] = tuple((plan.name, "") for plan in control_plans)
     paired = pair_any(evidence, (mixed, *controls))
@@ -49,7 +49,6 @@ def parity(evidence: Evidence) -> Measurement:
     identical = _identical(paired)
     return Measurement(
         values={index: value for index, value in values.items() if index not in identical},
-        worst=float("inf"),
         own_gaps=gaps,
         runs=paired.runs,
         lost=paired.lost,
@@ -68,7 +67,7 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     """The fleet's share of the test set that was right."""
     fleets = evidence.named("fleet")
     if len(fleets) != 1:
-        return Measurement(worst=0.0, lacking=("the plan names no fleet",))
+        return Measurement(lacking=("the plan names no fleet",))
     slot: Slot = (fleets[0].name, "")
     paired = pair_any(evidence, (slot,))
     scores = {repeat.index: repeat.runs[slot].test for repeat in paired.repeats}
@@ -86,7 +85,6 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     ]
     return Measurement(
         values=values,
-        worst=0.0,
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,

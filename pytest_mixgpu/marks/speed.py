@@ -29,7 +29,7 @@ def speedup(evidence: Evidence) -> Measurement:
     """One device's median round over the fleet's, each doing the same work a round."""
     fleets, baselines = evidence.named("fleet"), evidence.named("baseline")
     if len(fleets) != 1 or len(baselines) != 1:
-        return Measurement(worst=0.0, lacking=("the plan names no fleet with one baseline",))
+        return Measurement(lacking=("the plan names no fleet with one baseline",))
     before, after = (baselines[0].name, "before"), (baselines[0].name, "after")
     fleet = (fleets[0].name, "")
     paired = pair_in_session(evidence, (before, fleet, after))
@@ -51,7 +51,6 @@ def speedup(evidence: Evidence) -> Measurement:
             unfit.append(Blemish(repeat=repeat.index, sentence=text))
     return Measurement(
         values=values,
-        worst=0.0,
         ideals=ideals,
         runs=paired.runs,
         lost=paired.lost,
@@ -68,18 +67,18 @@ def speedup(evidence: Evidence) -> Measurement:
 
 def fleet_rate(evidence: Evidence) -> Measurement:
     """The fleet's training samples a second of the median round."""
-    return _of_fleet(evidence, worst=0.0, as_rate=True)
+    return _of_fleet(evidence, as_rate=True)
 
 
 def fleet_round(evidence: Evidence) -> Measurement:
     """The fleet's median round."""
-    return _of_fleet(evidence, worst=float("inf"), as_rate=False)
+    return _of_fleet(evidence, as_rate=False)
 
 
-def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement:
+def _of_fleet(evidence: Evidence, *, as_rate: bool) -> Measurement:
     fleets = evidence.named("fleet")
     if len(fleets) != 1:
-        return Measurement(worst=worst, lacking=("the plan names no fleet",))
+        return Measurement(lacking=("the plan names no fleet",))
     slot = (fleets[0].name, "")
     paired = pair_any(evidence, (slot,))
     values, disturbed = {}, []
@@ -91,7 +90,6 @@ def _of_fleet(evidence: Evidence, *, worst: float, as_rate: bool) -> Measurement
         disturbed += _foreign(evidence, repeat, run)
     return Measurement(
         values=values,
-        worst=worst,
         runs=paired.runs,
         lost=paired.lost,
         beyond=paired.beyond,

@@ -300,7 +300,9 @@ def test_a_run_whose_record_is_gone_is_never_forgotten(was_closed: bool) -> None
     evidence = make_evidence(lost=(gone,))
 
     assert ("TAMPERED" if was_closed else "UNJUDGED") == judge_mark(SPEEDUP, evidence).word
-    assert ("TAMPERED" if was_closed else "PASS") == judge_mark(PARITY, evidence).word
+    parity = judge_mark(PARITY, evidence)
+    assert ("TAMPERED" if was_closed else "PASS") == parity.word
+    assert any("run gone (fleet)" in text and "no such file" in text for text in (parity.reason, *parity.details))
 
 
 def test_shares_by_speed_make_a_fair_baseline() -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.evidence import Evidence, gather
+from pytest_mixgpu.marks.checks import CHECKS
+from pytest_mixgpu.marks.evidence import Evidence, LedgerState, gather
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import lock_digest
 from pytest_mixgpu.marks.model import Verdict
@@ -17,6 +18,7 @@ from tests.sample_timeline import MadeRun
 from tests.samples import (
     FIRST_MOMENT,
     Doctor,
+    as_aborted,
     as_failed,
     as_record,
     e1_digests,
@@ -66,7 +68,7 @@ class Sessions:
         self._at += timedelta(days=1)
         self.records += [as_record(run) for run in made]
 
-    def evidence(self) -> Evidence:
+    def evidence(self, ledger: LedgerState | None = None) -> Evidence:
         """Gather all of them, from the view of another session."""
         return gather(
             self.plan,
@@ -79,6 +81,7 @@ class Sessions:
             evaluator_digest=self.digests.evaluator,
             marks=e1_marks().marks,
             claims=e1_marks().claims,
+            ledger=ledger,
         )
 
     def judge(self, id_: str) -> Verdict:
@@ -186,15 +189,60 @@ def test_first_completed_run_of_a_repeat_counts_and_no_later_one() -> None:
     assert all(run_id in {run.id for run in sessions.records[:8]} for run_id in verdict.run_ids)
 
 
-def test_a_bracket_that_broke_off_after_a_whole_one_is_listed() -> None:
-    """The first whole bracket of a repeat counts; what was tried after it is named, so nobody has to look for it."""
+@pytest.mark.parametrize("failed_first", [True, False])
+@pytest.mark.parametrize("same_session", [True, False])
+def test_a_failed_fleet_is_not_undone_by_a_good_one(failed_first: bool, same_session: bool) -> None:  # noqa: FBT001
+    """Before or after the whole bracket, in its session or in another: it was seen, and counts as the worst value."""
+    failing = only(lambda run: as_failed(run, after_rounds=3), name="fleet")
     sessions = Sessions()
-    sessions.add(names=SPEED)
-    sessions.add(names=SPEED, doctor=only(lambda run: as_failed(run, after_rounds=3), name="fleet"))
+    sessions.add(names=SPEED, doctor=failing if failed_first else None)
+    sessions.add(names=SPEED, doctor=None if failed_first else failing)
+    if same_session:
+        sessions.records = [
+            replace(run, header=replace(run.header, session="session-1"))
+            for run in sessions.records
+            if run.header.name == "fleet" or run.header.registered_at < "2026-11-30"
+        ]
     verdict = sessions.judge("e1-speedup")
 
-    assert ("PASS", 1) == (verdict.word, verdict.n)
-    assert any("repeat 0 had a run of fleet before it" in text for text in verdict.details), verdict
+    assert ("UNJUDGED", 1) == (verdict.word, verdict.n), verdict
+    assert "1 attempt that counts as the worst value would change the verdict: fleet failed" in verdict.reason
+    assert "no further runs are planned: a new report folder (--mixgpu-report=DIR)" in verdict.remedy
+
+
+def test_the_worst_value_decides_where_it_is_one_of_two() -> None:
+    """Half of a good speed-up would pass a low bound: an attempt that failed is no speed-up of zero."""
+    low = replace(e1_marks().mark("e1-speedup"), id="low", bound=0.3)
+    sessions = Sessions()
+    sessions.add(names=SPEED, doctor=only(lambda run: as_failed(run, after_rounds=3), name="fleet"))
+    sessions.add(names=SPEED)
+
+    assert "UNJUDGED" == judge_mark(low, sessions.evidence()).word
+
+
+def test_a_run_that_is_still_written_counts_as_still_open() -> None:
+    """It was registered and has something to show; whether somebody holds it open makes no difference."""
+    sessions = Sessions()
+    sessions.add(names=SPEED)
+    sessions.add(names=("fleet",), doctor=lambda run: as_aborted(run, after_rounds=3))
+    open_run = sessions.records[-1].id
+    evidence = sessions.evidence(LedgerState(running=(open_run,)))
+    verdict = judge_mark(e1_marks().mark("e1-speedup"), evidence)
+
+    assert "UNJUDGED" == verdict.word
+    assert f"fleet (run {open_run}) is still open: a living process is writing it" in verdict.reason
+    assert any("1 still open" in text for text in CHECKS["attempts-counted"].look(evidence).stated)
+
+
+def test_runs_beyond_the_lock_are_counted_and_told() -> None:
+    """Three were made, one is planned: the verdict says how many do not count, and why."""
+    sessions = Sessions(runs=1)
+    sessions.add(names=SPEED, repeats=3)
+    verdict = sessions.judge("e1-speedup")
+
+    assert "PASS" == verdict.word
+    assert "10 runs do not count of the 15 that were registered, for these reasons" in verdict.details
+    assert any("repeat is 2, expected 0, the only one that is planned" in text for text in verdict.details)
 
 
 def test_repeats_beyond_those_that_the_lock_names_do_not_count() -> None:

@@ -54,10 +54,11 @@ def attempts_counted(evidence: Evidence) -> Finding:
     ]
     by_status: dict[str, int] = {}
     for run in evidence.attempts:
-        by_status[run.status] = by_status.get(run.status, 0) + 1
+        status = "still open" if run.id in evidence.ledger.running else run.status
+        by_status[status] = by_status.get(status, 0) + 1
     counts = ", ".join(f"{number} {status}" for status, number in sorted(by_status.items()))
     stated = [f"{len(evidence.attempts)} registered runs: {counts}"]
-    stated += [why_unfinished(run) for run in evidence.unfinished]
+    stated += [why_unfinished(run, running=evidence.ledger.running) for run in evidence.unfinished]
     stated += [str(one) for one in evidence.superseded]
     return Finding(missing=tuple(missing), stated=tuple(stated), word="VOID" if impossible else "FAIL")
 
