@@ -52,7 +52,8 @@ def _judged(claim: Claim, evidence: Evidence) -> Verdict:
     short = [(name, finding) for name, finding in zip(claim.checks, findings, strict=True) if finding.missing]
     stated = tuple(text for finding in findings for text in finding.stated if text)
     if not short:
-        return replace(verdict, word="PASS", reason=f"all {len(findings)} checks hold", details=stated)
+        reason = "its one check holds" if len(findings) == 1 else f"all {len(findings)} checks hold"
+        return replace(verdict, word="PASS", reason=reason, details=stated)
     short.sort(key=lambda one: _GRAVEST.index(one[1].word))
     first = short[0][1]
     missing = [f"{text} ({name})" for name, finding in short for text in finding.missing]

@@ -15,7 +15,7 @@ DECISIVE_LEGS = ("", "before", "after", "with-exchange")
 
 
 class Superseded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run that does not count, and why."""
+    """A run that does not count, and a reason why; a run with several reasons has one of these for each."""
 
     run_id: str
     field: str
@@ -97,17 +97,19 @@ def join(
     for run in runs:
         if run.header.leg not in DECISIVE_LEGS:
             continue
-        different = _first_difference(run, conditions)
-        departure = _first_departure(run, plan, seeds, conditions.recipes, rehearsal=rehearsal)
-        if different is None and departure is not None and rehearsal:
-            holder = "lock" if departure.field == "recipe" else "plan"
-            departures.append(f"{departure.field} is {departure.found}, the {holder} says {departure.expected}")
-            departure = None
-        fault = different or departure
-        if fault is None:
+        faults = _differences(run, conditions)
+        departing = _departures(run, plan, seeds, conditions.recipes, rehearsal=rehearsal)
+        if not faults and rehearsal:
+            holders = ("lock" if one.field == "recipe" else "plan" for one in departing)
+            departures += [
+                f"{one.field} is {one.found}, the {holder} says {one.expected}"
+                for one, holder in zip(departing, holders, strict=True)
+            ]
+            departing = []
+        faults = faults or departing
+        dropped += faults
+        if not faults:
             kept.append(run)
-        else:
-            dropped.append(fault)
     return Joined(runs=tuple(kept), superseded=tuple(dropped), departures=tuple(dict.fromkeys(departures)))
 
 
@@ -124,54 +126,54 @@ def _choose(found: Sequence[str], preferred: Sequence[str]) -> str:
     return next((digest for digest in preferred if digest in found), found[-1] if found else "")
 
 
-def _first_difference(run: RunRecord, conditions: Conditions) -> Superseded | None:
+def _differences(run: RunRecord, conditions: Conditions) -> list[Superseded]:
     digests = run.header.digests
+    locks = conditions.locks
     pairs = [
         ("plan", digests.plan, conditions.plan),
-        ("lock", digests.lock, digests.lock if digests.lock in conditions.locks else conditions.locks[-1]),
+        ("lock", digests.lock, digests.lock if digests.lock in locks else locks[-1]),
+    ]
+    made_with = [
         ("code", digests.code, conditions.code),
         ("evaluator", digests.evaluator, conditions.evaluator),
     ]
     if run.start is not None:
-        pairs.append(("data", run.start.data_digest, conditions.data))
-    return next(
-        (
-            Superseded(run_id=run.id, field=field, found=short(found), expected=short(expected))
-            for field, found, expected in pairs
-            if found != expected
-        ),
-        None,
-    )
+        made_with.append(("data", run.start.data_digest, conditions.data))
+    pairs += [(field, found, expected) for field, found, expected in made_with if expected]
+    return [
+        Superseded(run_id=run.id, field=field, found=short(found), expected=short(expected))
+        for field, found, expected in pairs
+        if found != expected
+    ]
 
 
-def _first_departure(
+def _departures(
     run: RunRecord, plan: Plan | None, seeds: Seeds, recipes: Mapping[str, str], *, rehearsal: bool
-) -> Superseded | None:
-    """Return the first field in which a run is not what the plan asks for, or its recipe not what the lock binds."""
+) -> list[Superseded]:
+    """Return the fields in which a run is not what the plan asks for, or its recipe not what the lock binds."""
     if plan is None:
-        return None
+        return []
     stand_in = plan.rehearsal if rehearsal else None
     roles = plan.roles if stand_in is None else stand_in.roles
     role = next((role for role in roles if role.name == run.header.name), None)
     if role is None:
-        return Superseded(run_id=run.id, field="role", found=run.header.name, expected="a role of the plan")
+        return [Superseded(run_id=run.id, field="role", found=run.header.name, expected="a role of the plan")]
     recipe = plan.workload.recipe if stand_in is None else stand_in.workload.recipe
     shared = plan.settings if stand_in is None else stand_in.settings
     trained = run.header.settings.workload
     digest = canonical_digest(run.header.settings.recipe)
+    # Another workload has another recipe: that is one departure.
+    bound = recipes.get(trained, digest) if trained == recipe else digest
     wanted = [
         ("settings.workload", trained, recipe),
-        ("recipe", short(digest), short(recipes.get(trained, digest))),
+        ("recipe", short(digest), short(bound)),
         *_wanted(run, role, roles, shared, seeds),
     ]
-    return next(
-        (
-            Superseded(run_id=run.id, field=field, found=str(found), expected=str(expected))
-            for field, found, expected in wanted
-            if found != expected
-        ),
-        None,
-    )
+    return [
+        Superseded(run_id=run.id, field=field, found=str(found), expected=str(expected))
+        for field, found, expected in wanted
+        if found != expected
+    ]
 
 
 def _wanted(

@@ -208,9 +208,11 @@ def test_equal_weights_under_different_seeds_are_a_copy() -> None:
         )
         return run._replace(evaluations=kept)
 
-    verdict = judge_mark(PARITY, make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2)))
+    evidence = make_evidence(doctor=same, repeats=2, plan=with_runs(e1_plan(), 2))
 
-    assert ("VOID", True) == (verdict.word, "different seeds and the same weights" in verdict.reason)
+    for mark in (PARITY, SPEEDUP):
+        verdict = judge_mark(mark, evidence)
+        assert ("VOID", True) == (verdict.word, "different seeds and the same weights" in verdict.reason)
 
 
 def test_versions_that_differ_are_noted_and_named() -> None:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.checks import CHECKS
+from pytest_mixgpu.marks.claims import judge_claim
 from pytest_mixgpu.marks.evidence import Evidence, LedgerState, gather
 from pytest_mixgpu.marks.git import Bringing
 from pytest_mixgpu.marks.judge import judge_mark
@@ -170,3 +171,13 @@ def test_bindings_of_another_lock_are_none_of_this_one() -> None:
 
     assert {"lock"} == {one.field for one in evidence.superseded}
     assert () == evidence.runs
+
+
+def test_counts_agree_in_number() -> None:
+    """One of a thing is one, in words too."""
+    one_mark = freeze_e1(PLAN, marks=[SPEEDUP])
+    finding = CHECKS["marks-frozen"].look(make_evidence(lock=lambda _: one_mark, marks=[SPEEDUP]))
+    wait = judge_claim(e1_marks().claim("e1-wait"), make_evidence())
+
+    assert finding.stated[0].startswith("1 mark and 10 claims stand in the lock")
+    assert "its one check holds" == wait.reason

@@ -138,6 +138,17 @@ def test_a_run_under_other_conditions_does_not_count_and_says_why(field: str, do
     assert any(f"does not count: {field} is" in text for text in (verdict.reason, *verdict.details))
 
 
+def test_every_field_in_which_a_run_departs_is_named() -> None:
+    """Not the first alone: who mends one should not find the next only then."""
+    sessions = Sessions()
+    sessions.add(doctor=only(lambda run: with_settings(run, num_threads=9, split="speed"), name="fleet"))
+    codes = Sessions()
+    codes.add(doctor=only(lambda run: with_digests(run, code="c", evaluator="e"), name="fleet"))
+
+    assert ["settings.num_threads", "settings.split"] == [one.field for one in sessions.evidence().superseded]
+    assert ["code", "evaluator"] == [one.field for one in codes.evidence().superseded]
+
+
 def test_another_pool_than_the_plans_does_not_count() -> None:
     """Fifteen devices are not sixteen."""
     sessions = Sessions()
@@ -201,7 +212,7 @@ def test_a_failed_fleet_is_not_undone_by_a_good_one(failed_first: bool, same_ses
         sessions.records = [
             replace(run, header=replace(run.header, session="session-1"))
             for run in sessions.records
-            if run.header.name == "fleet" or run.header.registered_at < "2026-11-30"
+            if run.header.name == "fleet" or (run.header.registered_at < "2026-11-30") is not failed_first
         ]
     verdict = sessions.judge("e1-speedup")
 

@@ -1,5 +1,7 @@
 """Item 1: question and pass marks were recorded before the first run, and changes say when and why."""
 
+from collections.abc import Sized
+
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import Bringing, GitWitness, is_before, parse_moment
@@ -34,10 +36,15 @@ def marks_frozen(evidence: Evidence) -> Finding:
         return Finding(missing=missing, word="FAIL" if unfrozen else "TAMPERED", remedy=_FREEZE if unfrozen else "")
     return Finding(
         stated=(
-            f"{len(lock.marks)} marks and {len(lock.claims)} claims were frozen at {lock.frozen_at}: "
+            f"{_counted(lock.marks, 'mark')} and {_counted(lock.claims, 'claim')} stand in the lock, the first frozen "
+            f"at {lock.frozen_at}: "
             + ", ".join(f"{mark.id} {mark.comparator} {mark.bound:g} {mark.of or ''}".rstrip() for mark in lock.marks),
         )
     )
+
+
+def _counted(found: Sized, what: str) -> str:
+    return f"{len(found)} {what}{'' if len(found) == 1 else 's'}"
 
 
 def frozen_before_first_run(evidence: Evidence) -> Finding:
