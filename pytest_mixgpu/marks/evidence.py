@@ -37,6 +37,8 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whether a head that was kept outside the report folder was found in it."""
     entries: tuple[LedgerEntry, ...] | None = None
     """What it registered of the suite and closed, in order. None: there is no ledger, and the records say it."""
+    notes: tuple[str, ...] = ()
+    """What is to be known of it and is no fault."""
     running: tuple[str, ...] = ()
     """Ids of the runs that a living process is writing."""
 
@@ -86,7 +88,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     departures: tuple[str, ...]
     """Rehearsals only: where this session was told to depart from the plan."""
     said: tuple[str, ...]
-    """What stands beside every verdict: which session is judged, and which are not."""
+    """What stands beside every verdict: which session is judged and which are not, and what is known of the ledger."""
     lost: tuple[LostRun, ...]
     seals: dict[str, tuple[str, ...]]
     """What does not match its seal in a record, by run; no entry if all matches."""
@@ -288,7 +290,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         registered=registered,
         attempts=tuple(mine),
         departures=joined.departures,
-        said=said,
+        said=(*said, *ledger.notes),
         lost=tuple(gone),
         seals={run_id: tuple(faults) for run_id, faults in (seals or {}).items() if faults},
     )

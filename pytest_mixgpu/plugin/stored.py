@@ -5,8 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.evidence import LedgerState, LostRun
 from pytest_mixgpu.marks.git import GitWitness, witness
+from pytest_mixgpu.records.chain import is_torn_write
 from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.ledger import LedgerEntry
 from pytest_mixgpu.records.model import RunRecord
@@ -24,12 +26,17 @@ class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
-    """Read all registered runs of a suite, whatever became of them."""
+    """Read all registered runs of a suite, whatever became of them.
+
+    Raises:
+        RecordError: two folders hold one run: the same folder twice, or a copy of it.
+    """
     registered: list[LedgerEntry] = []
     records: list[RunRecord] = []
     lost: list[LostRun] = []
     seals: dict[str, tuple[str, ...]] = {}
     found = [run for folder in folders for run in RunStore(folder).survey(suite)]
+    _refuse_twins(found)
     for run in found:
         registered.append(run.registered)
         # One that is still being written counts as it stands: it was registered, and it has no outcome yet.
@@ -68,9 +75,21 @@ def _lost(run: StoredRun) -> LostRun:
     )
 
 
+def _refuse_twins(runs: Sequence[StoredRun]) -> None:
+    seen: dict[str, Path] = {}
+    for run in runs:
+        if run.id in seen:
+            raise RecordError(
+                f"run {run.id} stands in {seen[run.id]} and again in {run.folder}: a report folder, or a copy of it, "
+                "was given twice; give each once (--mixgpu-records)"
+            )
+        seen[run.id] = run.folder
+
+
 def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun]) -> LedgerState:
     """One folder's head and count; of several, the heads joined and the counts added up."""
     readings = [RunStore(folder).ledger.read() for folder in folders]
+    torn = [(folder, reading) for folder, reading in zip(folders, readings, strict=True) if reading.torn]
     strays = [
         f"{folder}: the run folder {name} is not in the ledger"
         for folder in folders
@@ -79,7 +98,21 @@ def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun]) -> LedgerS
     return LedgerState(
         head="+".join(reading.head for reading in readings),
         count=sum(reading.count for reading in readings),
-        faults=(*(fault for reading in readings for fault in reading.faults), *strays),
+        faults=(
+            *(fault for reading in readings for fault in reading.faults),
+            *(
+                f"{folder}: {len(reading.torn)} bytes after the last line of the ledger are no entry that belongs there"
+                for folder, reading in torn
+                if not is_torn_write(reading)
+            ),
+            *strays,
+        ),
+        notes=tuple(
+            f"{folder}: the ledger ends with {len(reading.torn)} bytes of an entry that was never whole, as a killed "
+            "writer leaves it; what it was to say does not count"
+            for folder, reading in torn
+            if is_torn_write(reading)
+        ),
         entries=tuple(entry for run in runs for entry in (run.registered, run.closed) if entry is not None),
         running=tuple(run.id for run in runs if run.is_running),
     )

@@ -3,6 +3,7 @@
 Each line holds the hash of the raw bytes of the line before it, so that a line that was changed, cut or moved shows.
 """
 
+import re
 from hashlib import sha256
 from typing import Literal
 
@@ -89,6 +90,25 @@ def read_chain(raw: bytes, *, name: str) -> LedgerReading:
     return LedgerReading(
         entries=tuple(entries), head=prev if lines else "", count=len(lines), faults=tuple(faults), torn=torn
     )
+
+
+def is_torn_write(reading: LedgerReading) -> bool:
+    """Say whether what stands after the last whole line is the beginning of an entry that belongs there.
+
+    That is what a writer leaves that was killed in the middle. A close of a run that is closed, or of one that was
+    never registered, belongs nowhere.
+    """
+    start = msgspec.json.encode({"n": reading.count, "prev": reading.head or FIRST_PREV, "at": ""})[:-2]
+    if not (reading.torn.startswith(start) or start.startswith(reading.torn)):
+        return False
+    event = re.search(rb'"event":"(register|close)","run_id":"([^"]*)"', reading.torn)
+    if event is None:
+        return True
+    story = {(entry.event, entry.run_id) for entry in reading.entries}
+    name, run_id = event.group(1), event.group(2).decode(errors="replace")
+    if ("close", run_id) in story:
+        return False
+    return (("register", run_id) in story) is (name == b"close")
 
 
 def read_line(line: bytes) -> LedgerEntry:

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import pytest
 
+from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.claims import judge_claim
 from pytest_mixgpu.marks.evidence import Evidence, gather
 from pytest_mixgpu.marks.judge import judge_mark
@@ -216,3 +217,38 @@ def test_every_verdict_is_tampered(tmp_path: Path, change: Callable[[RunStore], 
 
     assert {"TAMPERED"} == {verdict.word for verdict in verdicts}
     assert all(says in f"{verdict.reason} {' '.join(verdict.details)}" for verdict in verdicts), verdicts[0]
+
+
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_a_report_folder_is_not_counted_twice(tmp_path: Path, is_copy: bool) -> None:  # noqa: FBT001
+    """Neither the same folder nor a copy of it: both are named."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    stored_experiment(first)
+    copytree(first, second)
+
+    with pytest.raises(MixgpuError, match=r"stands in .*first.* and again in .*") as raised:
+        read_runs((first, second if is_copy else first), "e1")
+
+    assert is_copy is ("second" in str(raised.value))
+
+
+@pytest.mark.parametrize(
+    ("torn", "word"),
+    [
+        pytest.param(b"garbage", "TAMPERED", id="garbage"),
+        pytest.param(b'{"n":17,"prev":"00', "TAMPERED", id="of-another-chain"),
+        pytest.param(None, "PASS", id="as-a-killed-writer-leaves-it"),
+    ],
+)
+def test_what_stands_after_the_last_line_of_the_ledger_is_told(tmp_path: Path, torn: bytes | None, word: str) -> None:
+    """The beginning of an entry that belongs there is noted; anything else is a fault."""
+    store = stored_experiment(tmp_path)
+    reading = store.ledger.read()
+    honest = f'{{"n":{reading.count},"prev":"{reading.head}","at":"2026-11-30T1'.encode()
+    store.ledger.path.write_bytes(store.ledger.path.read_bytes() + (torn or honest))
+
+    verdicts = verdicts_of(tmp_path)
+
+    assert {word} == {verdict.word for verdict in verdicts}
+    if torn is None:
+        assert all(any("of an entry that was never whole" in text for text in one.details) for one in verdicts)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import LedgerError
-from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, read_chain
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, LedgerReading, is_torn_write, read_chain
 from pytest_mixgpu.records.ledger import Ledger
 
 AT = "2026-11-29T12:00:00.000+00:00"
@@ -215,3 +215,26 @@ def test_a_ledger_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:
         ledger.append(entry("register", "run-9"))
     with FileLock(f"{ledger.path}.lock"):
         assert 7 == ledger.count
+
+
+@pytest.mark.parametrize(
+    ("torn", "expected"),
+    [
+        pytest.param("", True, id="nothing"),
+        pytest.param('{"n":2', True, id="number"),
+        pytest.param('{"n":3', False, id="another-number"),
+        pytest.param('{"n":2,"prev":"HEAD","at":"2026', True, id="moment"),
+        pytest.param('{"n":2,"prev":"beef', False, id="another-head"),
+        pytest.param('{"n":2,"prev":"HEAD","at":"x","event":"close","run_id":"open"', True, id="close"),
+        pytest.param('{"n":2,"prev":"HEAD","at":"x","event":"close","run_id":"other"', False, id="close-of-nothing"),
+        pytest.param('{"n":2,"prev":"HEAD","at":"x","event":"register","run_id":"new"', True, id="register"),
+        pytest.param('{"n":2,"prev":"HEAD","at":"x","event":"register","run_id":"open"', False, id="register-again"),
+    ],
+)
+def test_a_torn_write_is_told_from_anything_else(torn: str, expected: bool) -> None:  # noqa: FBT001
+    """It is the beginning of an entry that could stand there."""
+    head = "ab" * 32
+    entries = (LedgerEntry(at="x", event="open"), LedgerEntry(at="x", event="register", run_id="open"))
+    reading = LedgerReading(entries=entries, head=head, count=2, faults=(), torn=torn.replace("HEAD", head).encode())
+
+    assert expected is is_torn_write(reading)
