@@ -36,6 +36,9 @@ OUR_FIXTURES = Path(__file__).parents[2] / "fixtures"
 TIMEOUT_S = 240
 """Only so that a session that hangs ends; nothing here is judged by time."""
 
+PATIENCE = "--mixgpu-wait=200"
+"""Other sessions on this machine may hold its cores; a test of a refusal says otherwise."""
+
 LIST_MODULES = """
 import json, os, sys
 from pathlib import Path
@@ -112,7 +115,7 @@ class Bench:
     def session(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         """Start a session to which something happens while it runs; whatever is left of it ends with the block."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", PATIENCE, *words],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

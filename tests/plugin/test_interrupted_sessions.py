@@ -7,7 +7,7 @@ import psutil
 
 from tests.plugin.bench import TIMEOUT_S, USAGE_ERROR, Bench, Watch
 
-FLEET_ONLY = ("-k", "test_fleet", "--mixgpu-wait=300")
+FLEET_ONLY = ("-k", "test_fleet")
 
 
 def test_ctrl_c_closes_the_run_and_leaves_nothing(endless: Bench) -> None:
@@ -15,7 +15,7 @@ def test_ctrl_c_closes_the_run_and_leaves_nothing(endless: Bench) -> None:
     with endless.session(*FLEET_ONLY) as session:
         watch = Watch(endless, session)
         watch.wait_for_round("fleet")
-        second = endless.pytest("-k", "test_fleet", "--mixgpu-report=reports-second")
+        second = endless.pytest("-k", "test_fleet", "--mixgpu-report=reports-second", "--mixgpu-wait=0")
         watch.interrupt()
         out, err = session.communicate(timeout=TIMEOUT_S)
 

@@ -12,8 +12,6 @@ from tests.plugin.bench import Bench, word_of
 from tests.plugin.small_suite import small_suite
 
 pytestmark = pytest.mark.filterwarnings("error")
-WAIT = "--mixgpu-wait=300"
-"""Other sessions on this machine may hold its cores."""
 RUNS = [
     ("baseline", "before"),
     ("fleet", ""),
@@ -37,14 +35,14 @@ class Measured(NamedTuple):
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """One whole session, with JUnit, and with warnings as errors; not to be changed."""
     bench = small_suite(tmp_path_factory.mktemp("measured"))
-    return Measured(bench, bench.pytest(WAIT, "-W", "error", "--junitxml=made.xml"))
+    return Measured(bench, bench.pytest("-W", "error", "--junitxml=made.xml"))
 
 
 @pytest.fixture(scope="module")
 def parallel(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """The same in two xdist workers."""
     bench = small_suite(tmp_path_factory.mktemp("parallel"))
-    return Measured(bench, bench.pytest(WAIT, "-n", "2", "--dist=each", "-W", "error"))
+    return Measured(bench, bench.pytest("-n", "2", "--dist=each", "-W", "error"))
 
 
 def runs_of(bench: Bench) -> list[tuple[str, str]]:
@@ -181,9 +179,7 @@ def test_xdist_writes_one_report(parallel: Measured) -> None:
 
 def test_repeats_and_shares_are_as_asked(small: Bench) -> None:
     """Two runs of each role and shares by speed, in one process without xdist and quietly."""
-    result = small.pytest(
-        WAIT, "--mixgpu-runs=2", "--mixgpu-split=speed", "-k", "test_mixture", "-x", "-q", "-p", "no:xdist"
-    )
+    result = small.pytest("--mixgpu-runs=2", "--mixgpu-split=speed", "-k", "test_mixture", "-x", "-q", "-p", "no:xdist")
 
     assert {"rehearsed": 1, "deselected": 2} == result.parseoutcomes(), f"{result.stdout}\n{result.stderr}"
     verdict = small.verdicts("small")["small-parity"]

@@ -38,7 +38,7 @@ def held_cores() -> Iterator["subprocess.Popen[str]"]:
 def test_busy_pool_is_refused(small: Bench) -> None:
     """Exit status 4, the holder and the way out are named, also under xdist; nothing is registered."""
     with held_cores() as holder:
-        plain = small.pytest()
+        plain = small.pytest("--mixgpu-wait=0")
         workers = small.pytest("-n", "2", "--mixgpu-wait=0.1")
 
     for result in (plain, workers):
@@ -50,7 +50,7 @@ def test_busy_pool_is_refused(small: Bench) -> None:
 
 def test_busy_pool_is_waited_for(endless: Bench) -> None:
     """With patience the session goes on as soon as the holder is gone."""
-    with held_cores() as holder, endless.session("--mixgpu-wait=300", "-k", "test_mixture") as session:
+    with held_cores() as holder, endless.session("-k", "test_mixture") as session:
         assert session.stdout is not None
         seen = [session.stdout.readline() for _ in range(3)]
         assert holder.stdin is not None
