@@ -19,6 +19,7 @@ from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
+from pytest_mixgpu.marks.timings import is_share_unknown
 from pytest_mixgpu.records.model import Role, RunRecord
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
@@ -270,6 +271,9 @@ def _asides(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
     said = [f"counted as the worst value: {why_unfinished(run, running=running)}" for run in found.lost]
     said += [_unreadable(run) for run in evidence.lost if not run.was_closed]
     said += [blemish.sentence for blemish in (*found.unfit, *found.disturbed)]
+    unknown = [f"{run.header.name} ({run.id})" for run in found.runs if is_share_unknown(run)]
+    if unknown:
+        said.append(f"disturbed: unknown; what other processes took of the cores is not known of {', '.join(unknown)}")
     said += [
         f"ended before it had anything to show: {why_unfinished(run, running=running)}"
         for run in evidence.unfinished

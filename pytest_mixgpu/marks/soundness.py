@@ -153,9 +153,7 @@ def _line_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
     if not (math.isfinite(line.round_s) and line.round_s > 0):
         yield f"lasted {line.round_s!r} s"
         return
-    for share in line.foreign_share:
-        if share is not None and not share >= 0:
-            yield f"other processes are said to have taken {share!r} of a core"
+    yield from _meter_faults(line)
     for place, (own, segments) in enumerate(zip(line.stamps, line.segments, strict=True)):
         who = f"participant {line.participants[place]}"
         total_s = math.fsum(segment.duration_s for segment in segments)
@@ -167,6 +165,15 @@ def _line_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:
             yield f"{who} closed after {own.close_s:.4f} s, the round is said to have lasted {line.round_s:.4f} s"
     if run.header.settings.exchange == "star":
         yield from _exchange_faults(run, line)
+
+
+def _meter_faults(line: RoundLine) -> Iterator[str]:
+    for share in line.foreign_share:
+        if share is not None and not share >= 0:
+            yield f"other processes are said to have taken {share!r} of a core"
+    for cpu_s in line.compute_cpu_s:
+        if cpu_s is not None and not cpu_s >= 0:
+            yield f"a worker is said to have had {cpu_s!r} s of CPU time"
 
 
 def _exchange_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pytest_mixgpu.marks.timings import (
     samples_a_round,
     samples_per_s,
     score_text,
+    stalled_share_max,
 )
 from pytest_mixgpu.records.model import RunRecord
 
@@ -177,15 +178,15 @@ def drift_share(before: RunRecord, after: RunRecord) -> float | None:
 
 
 def _foreign(evidence: Evidence, repeat: Repeat, run: RunRecord) -> list[Blemish]:
-    share = foreign_share_max(run)
     limit = evidence.disturbance.foreign_share
-    if share is None or not exceeds(share, limit):
-        return []
-    text = (
-        f"other processes took {100 * share:.0f} % of a core in a round of {run.header.name} (run {run.id}), "
-        f"the frozen limit is {100 * limit:g} %"
-    )
-    return [Blemish(repeat=repeat.index, sentence=text, run_id=run.id)]
+    where = f"in a round of {run.header.name} (run {run.id}), the frozen limit is {100 * limit:g} %"
+    taken, stalled = foreign_share_max(run), stalled_share_max(run)
+    said = []
+    if taken is not None and exceeds(taken, limit):
+        said.append(f"other processes took {100 * taken:.0f} % of a core {where}")
+    if stalled is not None and exceeds(stalled, limit):
+        said.append(f"a worker was held up for {100 * stalled:.0f} % of its computing {where}")
+    return [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in said]
 
 
 def _below_target(evidence: Evidence, paired: Paired, slot: tuple[str, str]) -> tuple[Blemish, ...]:
@@ -234,9 +235,6 @@ def _speed_details(evidence: Evidence, paired: Paired, slots: Sequence[tuple[str
         said += [f"{label}{text}" for text in (*_beside(evidence, middle), _phases_text(middle))]
     if evidence.plan is not None:
         said += [f"stated exception: {text}" for text in evidence.plan.baseline.exceptions]
-    unknown = [run for run in paired.runs if foreign_share_max(run) is None]
-    if unknown:
-        said.append(f"the share that other processes took is unknown in {len(unknown)} runs")
     return tuple(said)
 
 

@@ -79,3 +79,25 @@ def foreign_share_max(run: RunRecord) -> float | None:
     """Return the largest share of a core that others took in a measured round; None where no round knows."""
     known = [share for line in run.measured_rounds for share in line.foreign_share if share is not None]
     return max(known, default=None)
+
+
+def is_share_unknown(run: RunRecord) -> bool:
+    """Say whether a run on CPU kinds does not know of any measured round what other processes took of its cores."""
+    return any(device.vendor == "cpu" for device in run.devices) and foreign_share_max(run) is None
+
+
+def stalled_share_max(run: RunRecord) -> float | None:
+    """Return the largest share of a compute phase in which a worker on a core had no CPU time; None where unknown.
+
+    A worker on one thread that computes all the time uses as much CPU time as passes. What is missing was taken from
+    it: by a stop signal or a container's quota, say, which no other process's time shows.
+    """
+    if run.header.settings.num_threads != 1:
+        return None
+    shares = [
+        (own.compute_end_s - cpu_s) / own.compute_end_s
+        for line in run.measured_rounds
+        for participant, own, cpu_s in zip(line.participants, line.stamps, line.compute_cpu_s, strict=False)
+        if cpu_s is not None and own.compute_end_s > 0 and run.devices[participant].vendor == "cpu"
+    ]
+    return max(shares, default=None)

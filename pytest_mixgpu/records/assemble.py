@@ -124,6 +124,7 @@ def _check_arrays(line: RoundLine, *, num_devices: int, where: str) -> None:
         "received_bytes": len(line.received_bytes),
         "train_loss": len(line.train_loss),
         "foreign_share": len(line.foreign_share),
+        "compute_cpu_s": len(line.compute_cpu_s),
     }
     for name, length in (needed | {name: num for name, num in optional.items() if num}).items():
         if length != expected:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from pytest_mixgpu.marks.evidence import LedgerState
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Bindings, Lock, amend
+from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.model import RunRecord
 from tests.judging import e1_marks, make_evidence, with_runs
 from tests.sample_timeline import MadeRun
@@ -19,6 +20,7 @@ from tests.samples import (
     only,
     with_rounds,
     with_score,
+    with_settings,
     with_speed,
     with_workers,
 )
@@ -114,13 +116,44 @@ def test_disturbed_experiment_counts_as_the_worst_value() -> None:
     assert "40 % of a core" in judge_mark(SPEEDUP, good).reason
 
 
-def test_foreign_share_that_is_not_known_is_said_to_be_unknown() -> None:
-    """Unknown is not zero."""
-    unknown = only(lambda run: with_rounds(run, foreign_share=()), name="fleet")
-    verdict = judge_mark(SPEEDUP, make_evidence(doctor=unknown))
+@pytest.mark.parametrize(("mark", "name"), [(SPEEDUP, "fleet"), (SPEEDUP, "baseline"), (PARITY, "mixed")])
+def test_foreign_share_that_is_not_known_is_said_to_be_unknown(mark: PassMark, name: str) -> None:
+    """Unknown is not zero, beside whichever mark and run."""
+    verdict = judge_mark(mark, make_evidence(doctor=only(lambda run: with_rounds(run, foreign_share=()), name=name)))
 
     assert "disturbed" not in verdict.notes
-    assert any("is unknown in 1 run" in text for text in verdict.details)
+    assert any(text.startswith("disturbed: unknown;") and f"{name} (" in text for text in verdict.details)
+
+
+def test_foreign_share_of_gpus_is_not_asked_for() -> None:
+    """It is one of cores."""
+    verdict = judge_mark(SPEEDUP, make_evidence(rehearsal=False))
+
+    assert not any("disturbed: unknown" in text for text in verdict.details)
+
+
+def held_up(run: MadeRun) -> MadeRun:
+    """Let workers have four fifths of the CPU time that they computed for: a stop signal, or a container's quota."""
+    rounds = tuple(
+        replace(line, compute_cpu_s=tuple(0.8 * own.compute_end_s for own in line.stamps)) for line in run.rounds
+    )
+    return run._replace(rounds=rounds)
+
+
+@pytest.mark.parametrize("name", ["fleet", "baseline"])
+def test_worker_that_was_held_up_is_disturbed(name: str) -> None:
+    """No other process need have taken its core."""
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=only(held_up, name=name)))
+
+    assert ("PASS", True) == (verdict.word, "disturbed" in verdict.notes)
+    assert any("a worker was held up for 20 % of its computing in a round of" in text for text in verdict.details)
+
+
+def test_worker_on_several_threads_may_have_more_cpu_time_than_passed() -> None:
+    """What one of its threads lacked, the sum does not show: nothing is said."""
+    verdict = judge_mark(SPEEDUP, make_evidence(doctor=lambda run: held_up(with_settings(run, num_threads=2))))
+
+    assert "disturbed" not in verdict.notes
 
 
 @pytest.mark.parametrize(
