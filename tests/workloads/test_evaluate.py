@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from pytest_mixgpu.errors import PlanError
-from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.jobs.workloads.build import OpenWorkload, open_workload
 from pytest_mixgpu.jobs.workloads.evaluate import Score, score, weights_digest
 from pytest_mixgpu.jobs.workloads.model import NpzData
+from pytest_mixgpu.records.bits import decode_bits
 from tests.workloads.workload_parts import npz_recipe, write_npz
 
 
