@@ -10,6 +10,7 @@ from filelock import FileLock
 from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.marks.evidence import gather
 from pytest_mixgpu.marks.lock import compare, lock_digest
+from pytest_mixgpu.marks.lock_file import digests_since
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_digests, recipe_for
 from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
@@ -83,6 +84,9 @@ class Experiment:
         """
         from pytest_mixgpu.jobs.workloads.recipe import check_files
 
+        if self._options.records:
+            read_runs(self._options.records, self._plan.id)
+            return
         for staging in self._stagings():
             check_files(recipe_for(staging.workload.recipe, self._suite.folder), self._options.data)
 
@@ -180,11 +184,13 @@ class Experiment:
 
     def _open_repeats(self, entries: list[LedgerEntry], names: set[str], group: str) -> dict[str, int]:
         """Go on where earlier sessions under the same plan and lock left off; rehearsals start anew each time."""
-        digests = self._digests_now()
+        lock, plan = self._suite.lock, self._digests_now().plan
+        # Marks that were added since leave earlier runs as they are.
+        locks = ("",) if lock is None else digests_since(lock, lock.last_change())
         evidence = [
             entry
             for entry in entries
-            if not entry.rehearsal and (entry.plan_digest, entry.lock_digest) == (digests.plan, digests.lock)
+            if not entry.rehearsal and entry.plan_digest == plan and entry.lock_digest in locks
         ]
         if group == "speed":
             return dict.fromkeys(names, first_open_bracket(evidence))

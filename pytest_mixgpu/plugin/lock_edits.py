@@ -105,7 +105,7 @@ def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
 def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config) -> list[str]:
     """What was done, in words, with what is left to do."""
     if after == before:
-        return [f"{suite.lock_path}: nothing to freeze, all {len(after.marks) + len(after.claims)} are frozen already"]
+        return [f"{suite.lock_path}: nothing to freeze, every mark and claim is frozen already"]
     known = 0 if before is None else len(before.chain)
     changes = (f"  {entry.event} {', '.join(entry.ids)} at {entry.at}: {entry.why}" for entry in after.chain[known:])
     lines = [f"{suite.lock_path}:", *changes]

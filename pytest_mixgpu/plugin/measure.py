@@ -232,7 +232,8 @@ class _Shares:
                 repeat,
                 self._measurement.staging.rehearsal,
             )
-            if is_leader and header.digests == self._measurement.digests:
+            ours = self._measurement.digests
+            if is_leader and (header.digests.plan, header.digests.code) == (ours.plan, ours.code):
                 return header.settings.shares
         raise PlanError(
             f"{run.role.name}: split is `speed`, so it takes the shares of the mixed run of repeat {repeat}, "

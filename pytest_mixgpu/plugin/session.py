@@ -133,7 +133,13 @@ class MixgpuSession:
                 _ = suite.plan, suite.lock
                 if "runs" in needs:
                     self._refuse_without_plan(item)
-                if self.options.records or suite.folder in looked_at or not (needs or self.options.gpus):
+                if suite.folder in looked_at:
+                    continue
+                if self.options.records:
+                    self._read_records(suite)
+                    looked_at.add(suite.folder)
+                    continue
+                if not (needs or self.options.gpus):
                     continue
                 if needs:
                     self.preflight_suite(suite)
@@ -142,6 +148,10 @@ class MixgpuSession:
                     self.pool_of(suite)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
+
+    def _read_records(self, suite: Suite) -> None:
+        if suite.plan is not None:
+            self.experiment_of(suite).preflight()
 
     def preflight_suite(self, suite: Suite) -> None:
         """Make sure that pool, packages and files of a suite with a plan are here, and that its devices are free.

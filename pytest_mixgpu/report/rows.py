@@ -49,7 +49,9 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
     evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
     # Conditions and phases are those of the runs that were judged; without any, those of all runs.
     judged = [record for record in records if record.id in evidence_ids] or list(records)
-    superseded = {} if evidence is None else {one.run_id: str(one) for one in evidence.superseded}
+    superseded: dict[str, str] = {}
+    for one in () if evidence is None else evidence.superseded:
+        superseded[one.run_id] = "; ".join(text for text in (superseded.get(one.run_id, ""), str(one)) if text)
     has_runs = bool(records) or plan is not None
     if occasion.mode == "records":
         # The machine that judges is not the one that measured.
