@@ -183,15 +183,17 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
 
 
 class _Shares:
-    """Shares of the participants: equal, or in proportion to solo speed, measured once a group and repeat.
+    """Shares of the participants: equal, or in proportion to solo speed, measured once a group.
 
-    Those who are compared take the same shares: controls those of the mixed run, the reference those of the fleet.
+    Repeats are joined only where their shares agree, so one measurement serves all repeats of a session. Those who are
+    compared take the same shares: controls those of the mixed run, the reference those of the fleet.
     """
 
     def __init__(self, measurement: Measurement, planned: tuple[PlannedRun, ...]) -> None:
         self._measurement = measurement
-        self._leaders = {run.seed_index: run for run in planned if run.role.role in {"fleet", "mixed"}}
-        self._measured: dict[int, tuple[int, ...] | None] = {}
+        self._leader = next((run for run in planned if run.role.role in {"fleet", "mixed"}), None)
+        self._is_measured = False
+        self._by_solo_speed: tuple[int, ...] | None = None
 
     def of(self, run: PlannedRun, repeat: int) -> tuple[int, ...] | None:
         """The steps of each participant in a round; None if the measurement of solo speed failed."""
@@ -200,12 +202,13 @@ class _Shares:
             return (steps,)
         if self._measurement.split == "equal":
             return equal_shares(steps, len(run.pool))
-        if run.seed_index not in self._measured:
-            self._measured[run.seed_index] = self._by_speed(run, repeat, steps)
-        return self._measured[run.seed_index]
+        if not self._is_measured:
+            self._by_solo_speed = self._by_speed(run, repeat, steps)
+            self._is_measured = True
+        return self._by_solo_speed
 
     def _by_speed(self, run: PlannedRun, repeat: int, steps: int) -> tuple[int, ...] | None:
-        leader = self._leaders.get(run.seed_index)
+        leader = self._leader
         if leader is None:
             return self._recorded(run, repeat)
         solo_role = msgspec.structs.replace(
