@@ -10,7 +10,7 @@ import pytest
 from pytest_mixgpu.errors import LockError, MissingExtraError, MixgpuError, WorkloadError
 from pytest_mixgpu.marks.lock import Bindings, amend, freeze, write_lock
 from pytest_mixgpu.marks.model import Claim, PassMark
-from pytest_mixgpu.plugin.measure import code_digests, recipe_digests, recipe_for
+from pytest_mixgpu.plugin.measure import code_digests, recipe_digests, recipe_for, recipes_of
 from pytest_mixgpu.plugin.suites import shown
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
     from pytest_mixgpu.jobs.workloads.recipe import check_files
 
     digests = {}
-    for name in _workload_names(suite):
+    for name in () if suite.plan is None else recipes_of(suite.plan):
         recipe = recipe_for(name, suite.folder)
         try:
             check_files(recipe, session.options.data)
@@ -109,15 +109,8 @@ def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config)
     known = 0 if before is None else len(before.chain)
     changes = (f"  {entry.event} {', '.join(entry.ids)} at {entry.at}: {entry.why}" for entry in after.chain[known:])
     lines = [f"{suite.lock_path}:", *changes]
-    missing = [name for name in _workload_names(suite) if name not in after.bindings.data]
+    missing = [name for name in after.bindings.recipes if name not in after.bindings.data]
     if missing:
         lines.append(f"  not bound yet, since its data is not here: {', '.join(missing)}")
     lines.append(f"Commit it before the first run: git add {shown(suite.lock_path, config)} && git commit")
     return lines
-
-
-def _workload_names(suite: Suite) -> list[str]:
-    plan = suite.plan
-    if plan is None:
-        return []
-    return [plan.workload.recipe] + ([] if plan.rehearsal is None else [plan.rehearsal.workload.recipe])

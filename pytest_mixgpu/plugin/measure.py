@@ -94,12 +94,15 @@ def recipe_for(name: str, suite_folder: Path) -> Recipe:
     return load_recipe(name, folders=(suite_folder / "recipes",))
 
 
+def recipes_of(plan: Plan) -> tuple[str, ...]:
+    """Names of the recipes that a plan asks for: its own, and its rehearsal's."""
+    rehearsal = () if plan.rehearsal is None else (plan.rehearsal.workload.recipe,)
+    return (plan.workload.recipe, *rehearsal)
+
+
 def recipe_digests(plan: Plan, suite_folder: Path) -> dict[str, str]:
     """SHA-256 of the recipes that a plan names, by name, as they are now."""
-    workloads = [plan.workload] + ([] if plan.rehearsal is None else [plan.rehearsal.workload])
-    return {
-        workload.recipe: canonical_digest(recipe_for(workload.recipe, suite_folder).as_dict()) for workload in workloads
-    }
+    return {name: canonical_digest(recipe_for(name, suite_folder).as_dict()) for name in recipes_of(plan)}
 
 
 def make_runs(
@@ -121,19 +124,18 @@ def make_runs(
     records: list[RunRecord] = []
     devices = {device.id: device for run in planned for device in run.pool.devices}
     with measurement.hold(Pool(devices=tuple(devices.values()))):
-        leased_at = time.monotonic()
+        meter = _Meter()
         # All at once and before the first round, so that no preload goes on beside a measurement; the first run pays.
         environments = {device.environment for run in planned for device in run.pool.devices}
         measurement.launcher.warm([(), *sorted(environments)])
-        shares = _Shares(measurement, planned)
+        shares = _Shares(measurement, planned, meter)
         for number, run in enumerate(planned, start=1):
             repeat = first_repeats[run.role.name] + run.seed_index
             steps = shares.of(run, repeat)
             if steps is None:
                 break
             place = f"[{run.group} {number}/{len(planned)}] "
-            records.append(make_run(measurement, run, repeat=repeat, shares=steps, place=place, leased_at=leased_at))
-            leased_at = time.monotonic()
+            records.append(make_run(measurement, run, repeat=repeat, shares=steps, meter=meter, place=place))
             if records[-1].status != "completed":
                 break
     return tuple(records)
@@ -145,7 +147,7 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
     *,
     repeat: int,
     shares: tuple[int, ...],
-    leased_at: float | None = None,
+    meter: _Meter,
     place: str = "",
 ) -> RunRecord:
     """Register and conduct one run on devices that are held already.
@@ -155,7 +157,7 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         run: as planned.
         repeat: its number.
         shares: local steps of each participant in a round.
-        leased_at: since when its cost counts, on the monotonic clock; None is now.
+        meter: says since when the devices are billed to this run.
         place: which run of how many, as progress shows it.
     """
     header = _header(measurement, run, repeat=repeat, shares=shares)
@@ -174,12 +176,20 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         progress=say,
         interference=Interference(cores) if cores else None,
         evaluation=measurement.staging.evaluation,
-        leased_at=leased_at,
+        leased_at=meter.since_s,
         data_root=measurement.data_root,
     )
+    meter.since_s = time.monotonic()
     if record.status != "completed":
         say(f"{record.status}: {'it never closed' if record.outcome is None else record.outcome.reason}")
     return record
+
+
+class _Meter:
+    """Since when devices that are held are billed to no run yet, on the monotonic clock; the next run takes it over."""
+
+    def __init__(self) -> None:
+        self.since_s = time.monotonic()
 
 
 class _Shares:
@@ -189,8 +199,9 @@ class _Shares:
     compared take the same shares: controls those of the mixed run, the reference those of the fleet.
     """
 
-    def __init__(self, measurement: Measurement, planned: tuple[PlannedRun, ...]) -> None:
+    def __init__(self, measurement: Measurement, planned: tuple[PlannedRun, ...], meter: _Meter) -> None:
         self._measurement = measurement
+        self._meter = meter
         self._leader = next((run for run in planned if run.role.role in {"fleet", "mixed"}), None)
         self._is_measured = False
         self._by_solo_speed: tuple[int, ...] | None = None
@@ -215,7 +226,7 @@ class _Shares:
             leader.role, role="baseline", to_finish=False, rounds=1, warmup_rounds=1, num_devices=len(leader.pool)
         )
         solo = msgspec.structs.replace(leader, leg="solo-speed", role=solo_role)
-        record = make_run(self._measurement, solo, repeat=repeat, shares=(steps,))
+        record = make_run(self._measurement, solo, repeat=repeat, shares=(steps,), meter=self._meter)
         if record.status != "completed":
             return None
         rates_per_s = tuple(

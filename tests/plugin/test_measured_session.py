@@ -3,11 +3,14 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from pytest_mixgpu.records.model import RunRecord
 from tests.plugin.bench import Bench, word_of
 from tests.plugin.small_suite import small_suite
 
@@ -22,6 +25,17 @@ RUNS = [
     ("control-b", ""),
     ("mixed", ""),
 ]
+
+
+ROUNDING = timedelta(milliseconds=50)
+"""Moments are written in whole milliseconds, the end of a lease a little after that of its run."""
+
+
+def lease_of(record: RunRecord) -> tuple[datetime, datetime]:
+    """From when to when a run's devices are billed to it."""
+    assert record.outcome is not None
+    end = datetime.fromisoformat(record.outcome.finished_at)
+    return end - timedelta(seconds=record.outcome.leased_s), end
 
 
 class Measured(NamedTuple):
@@ -191,3 +205,5 @@ def test_repeats_and_shares_are_as_asked(small: Bench) -> None:
     # Solo speed is measured once a group, and all that are compared or joined take the same shares.
     assert [8] == [sum(steps) for steps in {record.header.settings.shares for record in records}]
     assert "exploratory" in verdict.qualifiers, "more runs than the plan says, and other shares"
+    leases = sorted(lease_of(record) for record in small.store().records("small"))
+    assert [] == [later for earlier, later in pairwise(leases) if later[0] < earlier[1] - ROUNDING], "billed twice"
