@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,13 +22,13 @@ from pytest_mixgpu.records.store import RunStore
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.marks.evidence import Evidence
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.sequence import Staging
+    from pytest_mixgpu.plugin.stored import StoredRuns
     from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.ledger import LedgerEntry
     from pytest_mixgpu.records.model import Digests, Role
@@ -73,8 +74,8 @@ class Experiment:
         self._hold = hold
         self._made: set[str] = set()
         self._refused: dict[str, MixgpuError] = {}
+        self._stored: tuple[tuple[str, ...], StoredRuns] | None = None
         self._evidence: dict[tuple[bool, tuple[str, ...]], Evidence] = {}
-        self._digests: Digests | None = None
 
     def preflight(self) -> None:
         """Make sure that packages and files of the workloads are here.
@@ -85,7 +86,7 @@ class Experiment:
         from pytest_mixgpu.jobs.workloads.recipe import check_files
 
         if self._options.records:
-            read_runs(self._options.records, self._plan.id)
+            self._read()
             return
         for staging in self._stagings():
             check_files(recipe_for(staging.workload.recipe, self._suite.folder), self._options.data)
@@ -94,27 +95,33 @@ class Experiment:
         """Make what is missing for these roles, then gather everything that is known."""
         if not self._options.records:
             self._measure(roles)
-        folders = self._options.records or (self._options.report,)
-        rehearsal = self._is_rehearsed(roles)
-        heads = tuple(RunStore(folder).ledger.head for folder in folders)
-        key = (rehearsal, heads)
-        if key not in self._evidence:
-            self._evidence[key] = self._gather(folders, rehearsal=rehearsal)
-        return self._evidence[key]
+        return self._known(rehearsal=self._is_rehearsed(roles))
 
     def recorded(self) -> Evidence | None:
         """What is known without making any run; None where nothing was ever registered."""
-        folders = self._options.records or (self._options.report,)
-        registered = read_runs(folders, self._plan.id).registered
-        mine = [run for run in registered if run.session == self._session or self._options.records]
+        _, stored = self._read()
+        mine = [run for run in stored.registered if run.session == self._session or self._options.records]
         if not mine:
             return None
-        return self._gather(folders, rehearsal=all(bool(run.rehearsal) for run in mine))
+        return self._known(rehearsal=all(bool(run.rehearsal) for run in mine))
 
-    def _gather(self, folders: tuple[Path, ...], *, rehearsal: bool) -> Evidence:
-        stored = read_runs(folders, self._plan.id)
+    def _read(self) -> tuple[tuple[str, ...], StoredRuns]:
+        """The heads of the ledgers and what the folders hold, read again only when a ledger has grown."""
+        folders = self._options.records or (self._options.report,)
+        heads = tuple(RunStore(folder).ledger.head for folder in folders)
+        if self._stored is None or self._stored[0] != heads:
+            self._stored = (heads, read_runs(folders, self._plan.id))
+        return self._stored
+
+    def _known(self, *, rehearsal: bool) -> Evidence:
+        heads, stored = self._read()
+        if (rehearsal, heads) not in self._evidence:
+            self._evidence[rehearsal, heads] = self._gather(stored, rehearsal=rehearsal)
+        return self._evidence[rehearsal, heads]
+
+    def _gather(self, stored: StoredRuns, *, rehearsal: bool) -> Evidence:
         session = "" if self._options.records else self._session
-        digests = self._digests_now()
+        digests = self._digests
         evidence = gather(
             self._plan,
             self._suite.lock,
@@ -124,7 +131,7 @@ class Experiment:
             plan_digest=digests.plan,
             code_digest=digests.code,
             evaluator_digest=digests.evaluator,
-            recipe_digests=recipe_digests(self._plan, self._suite.folder),
+            recipe_digests=self._recipe_digests,
             marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
             claims=[mark for mark in self._marks if isinstance(mark, Claim)],
             ledger=stored.ledger,
@@ -153,8 +160,7 @@ class Experiment:
         lock = self._suite.lock
         if lock is None:
             return False
-        recipes = recipe_digests(self._plan, self._suite.folder)
-        return bool(compare(lock, plan_digest=self._digests_now().plan, recipe_digests=recipes))
+        return bool(compare(lock, plan_digest=self._digests.plan, recipe_digests=self._recipe_digests))
 
     def _make_once(self, group: str) -> None:
         """Make a group, or refuse it again for the reason that it was refused for before."""
@@ -184,7 +190,7 @@ class Experiment:
 
     def _open_repeats(self, entries: list[LedgerEntry], names: set[str], group: str) -> dict[str, int]:
         """Go on where earlier sessions under the same plan and lock left off; rehearsals start anew each time."""
-        lock, plan = self._suite.lock, self._digests_now().plan
+        lock, plan = self._suite.lock, self._digests.plan
         # Marks that were added since leave earlier runs as they are.
         locks = ("",) if lock is None else digests_since(lock, lock.last_change())
         evidence = [
@@ -204,7 +210,7 @@ class Experiment:
             store=store,
             launcher=self._launcher(),
             recipe=recipe_for(staging.workload.recipe, self._suite.folder),
-            digests=self._digests_now(),
+            digests=self._digests,
             split=self._options.split or staging.settings.split,
             hold=self._hold,
             data_root=self._options.data,
@@ -219,13 +225,16 @@ class Experiment:
     def _is_rehearsed(self, roles: tuple[Role, ...]) -> bool:
         """Whether the rehearsal is judged: nothing of the experiment itself can be, here or from records."""
         if self._options.records:
-            stored = read_runs(self._options.records, self._plan.id)
+            _, stored = self._read()
             return not any(not run.rehearsal and run.role in roles for run in stored.registered)
         stagings = self._stagings()
         real = {role.role for staging in stagings if not staging.rehearsal for role in staging.roles}
         return any(staging.rehearsal for staging in stagings) and not real & set(roles)
 
-    def _digests_now(self) -> Digests:
-        if self._digests is None:
-            self._digests = digests_in_force(self._plan, lock_digest(self._suite.lock))
-        return self._digests
+    @cached_property
+    def _digests(self) -> Digests:
+        return digests_in_force(self._plan, lock_digest(self._suite.lock))
+
+    @cached_property
+    def _recipe_digests(self) -> dict[str, str]:
+        return recipe_digests(self._plan, self._suite.folder)

@@ -17,7 +17,7 @@ from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.marks.stated import judge_samples, judge_value
 from pytest_mixgpu.plugin.keys import OPINIONS
 from pytest_mixgpu.plugin.runs import Runs
-from pytest_mixgpu.report.junit import test_properties
+from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.terminal import verdict_text
 from pytest_mixgpu.timing.model import Samples
 
@@ -70,14 +70,10 @@ class _Judge(Generic[Mark]):
         """Judge what this test would have judged next on the same runs, since a failure ends its body here."""
         if not isinstance(what, Runs):
             return []
-        judged = {verdict.id for verdict in opinions_of(self._item)}
-        texts = []
-        for mark in self._session.marks_of(self._item):
-            if mark.id not in judged:
-                verdict = judge_runs(mark, what)
-                keep(self._item, verdict)
-                texts.append(verdict_text(verdict))
-        return texts
+        verdicts = [judge_runs(mark, what) for mark in still_open(self._session, self._item)]
+        for verdict in verdicts:
+            keep(self._item, verdict)
+        return [verdict_text(verdict) for verdict in verdicts]
 
 
 class PassmarkJudge(_Judge[PassMark]):
@@ -112,7 +108,7 @@ class PassmarkJudge(_Judge[PassMark]):
 
     def _verdict(self, mark: PassMark, what: Runs | Samples | float, devices: str) -> Verdict:
         if isinstance(what, Runs):
-            return judge_mark(mark, what.evidence())
+            return judge_runs(mark, what)
         suite = self._session.suite_of(self._item)
         lock, changed = suite.lock, self._session.code_changed(suite)
         stands_in = self._session.stands_in(self._item, mark)
@@ -138,7 +134,7 @@ class ClaimJudge(_Judge[Claim]):
         """
         __tracebackhide__ = True
         mark = self._choose(id)
-        return self._settle(mark, what, lambda: judge_claim(mark, what.evidence()))
+        return self._settle(mark, what, lambda: judge_runs(mark, what))
 
 
 def _kinds(devices: str) -> tuple[str, ...]:
@@ -164,6 +160,12 @@ def keep(item: pytest.Item, verdict: Verdict) -> None:
 def opinions_of(item: pytest.Item) -> list[Verdict]:
     """The verdicts of a test so far."""
     return list(item.stash.get(OPINIONS, ()) or ())
+
+
+def still_open(session: MixgpuSession, item: pytest.Item) -> list[PassMark | Claim]:
+    """The marks and claims of a test of which no verdict was given yet."""
+    judged = {verdict.id for verdict in opinions_of(item)}
+    return [mark for mark in session.marks_of(item) if mark.id not in judged]
 
 
 def unjudged(mark: PassMark | Claim, reason: str) -> Verdict:
@@ -196,8 +198,7 @@ def refuse_unjudged(session: MixgpuSession, item: pytest.Item) -> None:
     __tracebackhide__ = True
     if item.nodeid in session.unreadable:
         pytest.fail(session.unreadable[item.nodeid], pytrace=False)
-    judged = {verdict.id for verdict in opinions_of(item)}
-    missing = [mark for mark in session.marks_of(item) if mark.id not in judged]
+    missing = still_open(session, item)
     for mark in missing:
         word = "claim" if isinstance(mark, Claim) else "passmark"
         keep(item, unjudged(mark, f"the test ended without {word}.judge(…): nothing was judged"))
@@ -213,13 +214,9 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
     """
     if report.when == "teardown" or (report.when == "setup" and report.passed):
         return
+    for mark in still_open(session, item):
+        keep(item, unjudged(mark, f"the test was {_ending(report)} before it was judged"))
     verdicts = opinions_of(item)
-    judged = {verdict.id for verdict in verdicts}
-    for mark in session.marks_of(item):
-        if mark.id not in judged:
-            verdict = unjudged(mark, f"the test was {_ending(report)} before it was judged")
-            keep(item, verdict)
-            verdicts.append(verdict)
     if not verdicts:
         return
     failing = [verdict for verdict in verdicts if not verdict.passed]
@@ -229,7 +226,7 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
         report.longrepr = "\n\n".join(verdict_text(verdict) for verdict in failing)
     # JUnit takes them from the report of the teardown, which copies them from the item; a rerun replaces them.
     others = [(name, value) for name, value in item.user_properties if not name.startswith("mixgpu.")]
-    item.user_properties[:] = [*others, *test_properties(verdicts)]
+    item.user_properties[:] = [*others, *properties(verdicts)]
     report.user_properties = list(item.user_properties)
     report.mixgpu_verdicts = [  # type: ignore[attr-defined]  # pytest carries further attributes of a report
         {

@@ -135,34 +135,28 @@ class MixgpuSession:
                     self._refuse_without_plan(item)
                 if suite.folder in looked_at:
                     continue
-                if self.options.records:
-                    self._read_records(suite)
-                    looked_at.add(suite.folder)
-                    continue
-                if not (needs or self.options.gpus):
-                    continue
-                if needs:
+                if needs or self.options.records:
                     self.preflight_suite(suite)
                     looked_at.add(suite.folder)
-                else:
+                elif self.options.gpus:
                     self.pool_of(suite)
             except MixgpuError as error:
                 raise pytest.UsageError(str(error)) from error
 
-    def _read_records(self, suite: Suite) -> None:
-        if suite.plan is not None:
-            self.experiment_of(suite).preflight()
-
     def preflight_suite(self, suite: Suite) -> None:
-        """Make sure that pool, packages and files of a suite with a plan are here, and that its devices are free.
+        """Make sure that pool, packages and files of a suite are here, and that its devices are free.
+
+        Where records are judged, these must be readable, and nothing else is needed.
 
         Raises:
             MixgpuError: something is missing.
             pytest.UsageError: the pool is missing.
         """
-        pool = self.pool_of(suite)
+        pool = None if self.options.records else self.pool_of(suite)
         if suite.plan is not None:
             self.experiment_of(suite).preflight()
+        if pool is None:
+            return
         with self.holding.hold(pool, what_for="a look whether it is free"):
             pass
 
@@ -228,9 +222,7 @@ class MixgpuSession:
 
     def stands_in(self, item: pytest.Item, mark: PassMark) -> bool:
         """Whether this session's CPU cores stand in for the pool that a mark names: a rehearsal."""
-        if not mark.pool:
-            return False
-        if self.options.records:
+        if not mark.pool or self.options.records:
             return False
         pool = self.pool_for(item)
         return pool.is_cpu and not holds(pool, mark.pool)
