@@ -15,7 +15,7 @@ _NUMERIC = frozenset({"metric", "value", "comparator", "bound", "bound_origin", 
 """A claim has no number: properties without a value would only be noise in its report."""
 
 
-def test_properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+def properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     """Write all verdicts of one test: the gravest word and every qualifier first, then each verdict under its own id.
 
     No name occurs twice, since readers of JUnit XML keep one value a name. Of two verdicts on one mark the graver one
@@ -36,15 +36,6 @@ def test_properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
     for id_, verdict in by_id.items():
         rows |= {f"mixgpu.{clean(id_)}.{name}": text for name, text in _values(verdict).items()}
     return list(rows.items())
-
-
-# Its name is what it gives, not a test: pytest collects any imported function whose name begins so.
-test_properties.__test__ = False  # type: ignore[attr-defined]  # functions carry further attributes
-
-
-def properties(verdict: Verdict) -> list[tuple[str, str]]:
-    """Write one verdict as names and strings; `test_properties` writes all of a test, without a name twice."""
-    return [("mixgpu.id", clean(verdict.id)), *((f"mixgpu.{name}", text) for name, text in _values(verdict).items())]
 
 
 def _values(verdict: Verdict) -> dict[str, str]:

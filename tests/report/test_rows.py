@@ -11,18 +11,8 @@ from pytest_mixgpu.report.costs import cost_section
 from pytest_mixgpu.report.phases import median_round, phase_table, phase_tables
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup
-from tests.samples import (
-    as_aborted,
-    as_failed,
-    as_record,
-    e1_plan,
-    make_run,
-    make_runs,
-    only,
-    with_digests,
-    with_settings,
-    with_workers,
-)
+from tests.sample_doctors import as_aborted, as_failed, only, with_digests, with_settings, with_workers
+from tests.samples import as_record, e1_plan, make_run, make_runs
 
 
 @pytest.mark.parametrize(

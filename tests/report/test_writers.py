@@ -2,7 +2,6 @@
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,14 +12,15 @@ from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.html import render_page, write_page
-from pytest_mixgpu.report.junit import properties, test_properties
+from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.model import Report
 from pytest_mixgpu.report.rows import build_report
 from pytest_mixgpu.report.terminal import summary_lines, verdict_text
 from pytest_mixgpu.report.verdicts import read_verdicts, replace_file, write_verdicts
 from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, records, report_of, speedup
+from tests.sample_doctors import as_failed, with_header, with_settings, with_start, with_workers
 from tests.sample_parts import make_host, make_pool
-from tests.samples import as_failed, as_record, make_run, with_header, with_settings, with_start, with_workers
+from tests.samples import as_record, make_run
 
 
 def hostile_verdict() -> Verdict:
@@ -146,28 +146,28 @@ def test_hostile_text_gives_no_orders_on_the_terminal() -> None:
 
 def test_junit_carries_the_verdict_in_full_precision() -> None:
     """Numbers are written so that they can be read back exactly."""
-    found = dict(properties(speedup(value=0.1 + 0.2, run_ids=("run-a", "run-b"), interval=(0.1, 0.5))))
+    found = dict(properties([speedup(value=0.1 + 0.2, run_ids=("run-a", "run-b"), interval=(0.1, 0.5))]))
 
-    assert float(found["mixgpu.value"]) == 0.1 + 0.2
-    assert found["mixgpu.verdict"] == "PASS"
-    assert found["mixgpu.qualifiers"] == "rehearsal"
-    assert found["mixgpu.notes"] == "preliminary unanchored"
-    assert found["mixgpu.run_ids"] == "run-a run-b"
-    assert found["mixgpu.interval"] == "0.1 0.5"
-    assert found["mixgpu.ledger_head"] == "cd" * 32
+    assert float(found["mixgpu.e1-speedup.value"]) == 0.1 + 0.2
+    assert found["mixgpu.e1-speedup.verdict"] == "PASS"
+    assert found["mixgpu.e1-speedup.qualifiers"] == "rehearsal"
+    assert found["mixgpu.e1-speedup.notes"] == "preliminary unanchored"
+    assert found["mixgpu.e1-speedup.run_ids"] == "run-a run-b"
+    assert found["mixgpu.e1-speedup.interval"] == "0.1 0.5"
+    assert found["mixgpu.e1-speedup.ledger_head"] == "cd" * 32
 
 
 def test_a_claim_has_no_number_in_junit() -> None:
     """It says its word and reason, and carries no empty value."""
-    found = dict(properties(claim("wait")))
+    found = dict(properties([claim("wait")]))
 
-    assert found["mixgpu.id"] == "e1-wait"
-    assert "mixgpu.value" not in found
+    assert found["mixgpu.e1-wait.verdict"] == "PASS"
+    assert "mixgpu.e1-wait.value" not in found
 
 
 def test_no_property_of_a_test_hides_another() -> None:
     """Readers keep one value a name: each verdict has names of its own, and the test has one word."""
-    rows = test_properties([claim("phases"), speedup(word="FAIL", value=0.1 + 0.2)])
+    rows = properties([claim("phases"), speedup(word="FAIL", value=0.1 + 0.2)])
     found = dict(rows)
 
     assert len(found) == len(rows)
@@ -176,7 +176,7 @@ def test_no_property_of_a_test_hides_another() -> None:
     assert float(found["mixgpu.e1-speedup.value"]) == 0.1 + 0.2
     assert "mixgpu.e1-phases.value" not in found
     assert (found["mixgpu.verdict"], found["mixgpu.qualifiers"]) == ("FAIL", "rehearsal")
-    assert test_properties([]) == []
+    assert properties([]) == []
 
 
 @pytest.mark.parametrize(
@@ -191,17 +191,16 @@ def test_no_property_of_a_test_hides_another() -> None:
 )
 def test_the_gravest_word_is_the_tests(words: tuple[str, str], expected: str) -> None:
     """Also where one mark was judged twice: no judgement is lost behind a milder one."""
-    twice = dict(test_properties([claim("x", word=word) for word in words]))
-    apart = dict(test_properties([claim(word.lower(), word=word) for word in words]))
+    twice = dict(properties([claim("x", word=word) for word in words]))
+    apart = dict(properties([claim(word.lower(), word=word) for word in words]))
 
     assert expected == apart["mixgpu.verdict"] == twice["mixgpu.verdict"] == twice["mixgpu.e1-x.verdict"]
 
 
-@pytest.mark.parametrize("write", [properties, lambda verdict: test_properties([verdict])], ids=["one", "test"])
-def test_hostile_text_is_valid_xml(write: Callable[[Verdict], list[tuple[str, str]]]) -> None:
+def test_hostile_text_is_valid_xml() -> None:
     """Whatever a property holds, an XML parser takes it, and xdist can carry it."""
     suite = ET.Element("properties")
-    rows = write(hostile_verdict())
+    rows = properties([hostile_verdict()])
     for name, value in rows:
         ET.SubElement(suite, "property", name=name, value=value)
     parsed = ET.fromstring(ET.tostring(suite))  # noqa: S314  (our own text)
