@@ -16,7 +16,8 @@ from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.records.plan_file import plan_digest
-from tests.samples import Doctor, as_record, e1_digests, e1_plan, make_runs, recipe_digests
+from tests.sample_doctors import Doctor
+from tests.samples import as_record, e1_digests, e1_plan, make_runs, recipe_digests
 
 E1_SUITE = Path(__file__).parent.parent / "suites" / "e1" / "test_e1.py"
 FROZEN_AT = "2026-11-29T10:00:00+00:00"

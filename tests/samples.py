@@ -1,64 +1,45 @@
 """Whole experiments that never happened: valid, plausible, made without torch, sealed by the real store and ledger.
 
 `make_run` makes one run, `make_records` an experiment in memory, `make_experiment` one in a report folder. Each takes a
-`doctor`, which may change anything of a run before it is sealed; the `with_…` functions below are what doctors use.
+`doctor`, which may change anything of a run before it is sealed; what doctors use stands in `sample_doctors`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.records.assemble import assemble
 from pytest_mixgpu.records.codec import encode
 from pytest_mixgpu.records.digests import canonical_digest
-from pytest_mixgpu.records.model import Digests, Fault, Header, RunRecord, Settings, Span, Start
+from pytest_mixgpu.records.model import Digests, Header, RunRecord, Settings
 from pytest_mixgpu.records.plan import Plan, Rehearsal, RolePlan
 from pytest_mixgpu.records.plan_file import load_plan, plan_digest, settings_for
 from pytest_mixgpu.records.store import RunStore
+from tests.sample_doctors import Doctor
 from tests.sample_parts import COORDINATOR_HOST, hex_of, make_host, make_pool
-from tests.sample_timeline import MadeRun, Timeline, counted_bytes, made_bits
+from tests.sample_timeline import MadeRun, Timeline
 
 __all__ = [
     "E1_PLAN",
     "FIRST_MOMENT",
-    "Doctor",
     "MadeRun",
-    "as_aborted",
-    "as_failed",
     "as_record",
     "e1_digests",
     "e1_plan",
-    "laid_out",
     "made_recipe",
     "made_settings",
     "make_experiment",
     "make_run",
     "make_runs",
-    "only",
     "pool_of",
     "recipe_digests",
     "seal",
     "stage_of",
-    "tamper",
-    "with_digests",
-    "with_header",
-    "with_outcome",
-    "with_rounds",
-    "with_score",
-    "with_settings",
-    "with_speed",
-    "with_start",
-    "with_workers",
 ]  # fmt: skip
 
 E1_PLAN = Path(__file__).parent.parent / "suites" / "e1" / "benchmark.toml"
 FIRST_MOMENT = datetime.fromisoformat("2026-11-29T12:00:00.000+00:00")
-
-
-Doctor = Callable[[MadeRun], MadeRun]
 
 
 def e1_plan() -> Plan:
@@ -286,142 +267,3 @@ def as_record(run: MadeRun) -> RunRecord:
     """Return the record that a run would have, without a folder."""
     lines = [*run.lines(), *([run.outcome] if run.outcome else [])]
     return assemble(b"".join(encode(line) + b"\n" for line in lines))
-
-
-def with_header(run: MadeRun, **changes: object) -> MadeRun:
-    """Change fields of the header."""
-    return run._replace(header=replace(run.header, **changes))
-
-
-def with_settings(run: MadeRun, **changes: object) -> MadeRun:
-    """Change fields of the settings."""
-    return with_header(run, settings=replace(run.header.settings, **changes))
-
-
-def with_digests(run: MadeRun, **changes: object) -> MadeRun:
-    """Change what the header says was in force."""
-    return with_header(run, digests=replace(run.header.digests, **changes))
-
-
-def with_start(run: MadeRun, **changes: object) -> MadeRun:
-    """Change what the run found at its start."""
-    return run._replace(start=replace(_start(run), **changes))
-
-
-def with_workers(run: MadeRun, **changes: object) -> MadeRun:
-    """Change the facts of every participant."""
-    workers = tuple(replace(one, **changes) if one.device_id else one for one in _start(run).workers)
-    return with_start(run, workers=workers)
-
-
-def with_rounds(run: MadeRun, **changes: object) -> MadeRun:
-    """Change the same fields of every round."""
-    return run._replace(rounds=tuple(replace(line, **changes) for line in run.rounds))
-
-
-def with_outcome(run: MadeRun, **changes: object) -> MadeRun:
-    """Change the outcome."""
-    assert run.outcome is not None
-    return run._replace(outcome=replace(run.outcome, **changes))
-
-
-def with_score(run: MadeRun, num_correct: int) -> MadeRun:
-    """Change how many test images were right, bit by bit."""
-    evaluations = tuple(
-        replace(one, num_correct=num_correct, correct_bits=made_bits(num_correct, one.num_total, key=run.header.run_id))
-        if one.split == "test"
-        else one
-        for one in run.evaluations
-    )
-    return run._replace(evaluations=evaluations)
-
-
-def with_speed(run: MadeRun, factor: float) -> MadeRun:
-    """Make the run's devices faster by a factor; everything else follows from that."""
-    return Timeline(run.header, at=datetime.fromisoformat(run.header.registered_at), speed=factor).run()
-
-
-def laid_out(run: MadeRun) -> MadeRun:
-    """Lay spans, rounds and finish one after the other again, after rounds were changed."""
-    assert run.outcome is not None
-    at, now_s = datetime.fromisoformat(run.header.registered_at), 0.0
-    rounds, spans = list(run.rounds), []
-    trained = iter(range(len(rounds)))
-    for span in run.outcome.spans:
-        duration_s = span.duration_s
-        if span.name == "training":
-            place = next(trained)
-            moment = (at + timedelta(seconds=now_s)).isoformat(timespec="milliseconds")
-            rounds[place], duration_s = replace(rounds[place], started_at=moment), rounds[place].round_s
-        spans.append(Span(span.name, now_s, duration_s))
-        now_s += duration_s
-    finished_at = (at + timedelta(seconds=now_s)).isoformat(timespec="milliseconds")
-    outcome = replace(run.outcome, spans=tuple(spans), leased_s=now_s, finished_at=finished_at)
-    return run._replace(rounds=tuple(rounds), outcome=outcome)
-
-
-def as_failed(run: MadeRun, *, after_rounds: int, message: str = "participant-1 was killed by SIGKILL") -> MadeRun:
-    """Let the run fail after this many rounds, warm-ups counted."""
-    device = run.header.pool.devices[-1]
-    fault = Fault(
-        at=run.header.registered_at,
-        worker=f"participant-{len(run.header.pool) - 1}",
-        device=device.id,
-        host=device.host,
-        phase="compute",
-        round_index=after_rounds,
-        message=message,
-        log=f"logs/participant-{len(run.header.pool) - 1}.log",
-    )
-    failed = _cut(run, after_rounds)._replace(faults=(fault,))
-    spans = _spans_of(failed)
-    moved = None if run.header.settings.exchange == "ddp" else counted_bytes(failed.rounds)
-    leased_s = sum(span.duration_s for span in spans)
-    return with_outcome(failed, status="failed", reason=message, spans=spans, leased_s=leased_s, moved_bytes=moved)
-
-
-def as_aborted(run: MadeRun, *, after_rounds: int) -> MadeRun:
-    """Let the session be killed after this many rounds: the run never closes."""
-    return _cut(run, after_rounds)._replace(outcome=None)
-
-
-def only(doctor: Doctor, *, name: str = "", leg: str = "", repeat: int | None = None) -> Doctor:
-    """Return a doctor that sees to some runs and leaves the others as they are."""
-
-    def see(run: MadeRun) -> MadeRun:
-        header = run.header
-        is_meant = name in {"", header.name} and leg in {"", header.leg} and repeat in {None, header.repeat}
-        return doctor(run) if is_meant else run
-
-    return see
-
-
-def tamper(store: RunStore, run_id: str, old: bytes, new: bytes) -> None:
-    """Change the bytes of a record that is sealed."""
-    path = store.folder / "runs" / run_id / "record.jsonl"
-    raw = path.read_bytes()
-    assert old in raw, f"{old!r} does not occur in {path}"
-    path.write_bytes(raw.replace(old, new, 1))
-
-
-def _start(run: MadeRun) -> Start:
-    assert run.start is not None
-    return run.start
-
-
-def _cut(run: MadeRun, after_rounds: int) -> MadeRun:
-    kept = tuple(one for one in run.evaluations if one.split == "validation" and one.after_round < after_rounds)
-    return run._replace(rounds=run.rounds[:after_rounds], evaluations=kept)
-
-
-def _spans_of(run: MadeRun) -> tuple[Span, ...]:
-    """Return the spans as far as the run's rounds go, and the teardown right after them."""
-    assert run.outcome is not None
-    kept: list[Span] = []
-    num_rounds, now_s = 0, 0.0
-    for span in run.outcome.spans:
-        num_rounds += span.name == "training"
-        if num_rounds <= len(run.rounds) or span.name == "teardown":
-            kept.append(Span(span.name, now_s, span.duration_s))
-            now_s += span.duration_s
-    return tuple(kept)

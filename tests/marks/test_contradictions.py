@@ -9,20 +9,9 @@ from pytest_mixgpu.marks.compare import baseline_differences, control_difference
 from pytest_mixgpu.marks.moments import overlaps
 from pytest_mixgpu.marks.soundness import contradictions, copies
 from pytest_mixgpu.records.model import Fault, Span
+from tests.sample_doctors import Doctor, with_header, with_outcome, with_settings, with_speed, with_start, with_workers
 from tests.sample_timeline import MadeRun
-from tests.samples import (
-    FIRST_MOMENT,
-    Doctor,
-    as_record,
-    make_run,
-    make_runs,
-    with_header,
-    with_outcome,
-    with_settings,
-    with_speed,
-    with_start,
-    with_workers,
-)
+from tests.samples import FIRST_MOMENT, as_record, make_run, make_runs
 
 
 @pytest.mark.parametrize("rehearsal", [True, False])

@@ -11,7 +11,8 @@ from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.plan import Plan
 from tests.judging import make_evidence, with_prices
-from tests.samples import Doctor, as_aborted, as_failed, e1_plan, only, with_outcome, with_score
+from tests.sample_doctors import Doctor, as_aborted, as_failed, only, with_outcome, with_score
+from tests.samples import e1_plan
 
 
 def amount(bill: Bill, name: str) -> float | None:

@@ -9,8 +9,9 @@ from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.plan import EvaluationPlan
 from tests.judging import make_evidence
 from tests.negative.doctoring import on_another_workload
+from tests.sample_doctors import only, with_settings
 from tests.sample_timeline import MadeRun
-from tests.samples import e1_plan, only, with_settings
+from tests.samples import e1_plan
 
 
 def on_the_plans_own(run: MadeRun) -> MadeRun:

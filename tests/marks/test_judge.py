@@ -8,9 +8,10 @@ from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.model import PassMark, Verdict
 from pytest_mixgpu.records.plan import Plan
 from tests.judging import e1_marks, make_evidence, with_runs
+from tests.sample_doctors import Doctor, laid_out, only, with_header, with_score, with_settings, with_speed
 from tests.sample_parts import make_pool
 from tests.sample_timeline import MadeRun
-from tests.samples import Doctor, e1_plan, laid_out, only, with_header, with_score, with_settings, with_speed
+from tests.samples import e1_plan
 
 SPEEDUP = e1_marks().mark("e1-speedup")
 PARITY = e1_marks().mark("e1-parity")

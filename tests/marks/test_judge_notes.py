@@ -11,19 +11,9 @@ from pytest_mixgpu.marks.lock import Bindings, Lock, amend
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.model import RunRecord
 from tests.judging import e1_marks, make_evidence, with_runs
+from tests.sample_doctors import only, with_rounds, with_score, with_settings, with_speed, with_workers
 from tests.sample_timeline import MadeRun
-from tests.samples import (
-    FIRST_MOMENT,
-    as_record,
-    e1_plan,
-    make_runs,
-    only,
-    with_rounds,
-    with_score,
-    with_settings,
-    with_speed,
-    with_workers,
-)
+from tests.samples import FIRST_MOMENT, as_record, e1_plan, make_runs
 
 SPEEDUP = e1_marks().mark("e1-speedup")
 PARITY = e1_marks().mark("e1-parity")

@@ -17,7 +17,8 @@ from pytest_mixgpu.marks.registered import entries_of
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan_file import plan_digest
 from tests.judging import CLEAN_GIT, e1_marks, freeze_e1, make_evidence
-from tests.samples import FIRST_MOMENT, as_record, e1_digests, e1_plan, make_runs, with_speed
+from tests.sample_doctors import with_speed
+from tests.samples import FIRST_MOMENT, as_record, e1_digests, e1_plan, make_runs
 
 PLAN = e1_plan()
 SPEEDUP, PARITY = e1_marks().mark("e1-speedup"), e1_marks().mark("e1-parity")

@@ -13,23 +13,19 @@ from pytest_mixgpu.marks.lock import lock_digest
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.plan_file import plan_digest
 from tests.judging import e1_marks, freeze_e1, make_evidence, with_runs
-from tests.sample_parts import hex_of
-from tests.sample_timeline import MadeRun
-from tests.samples import (
-    FIRST_MOMENT,
+from tests.sample_doctors import (
     Doctor,
     as_aborted,
     as_failed,
-    as_record,
-    e1_digests,
-    e1_plan,
-    make_runs,
     only,
     with_digests,
     with_header,
     with_settings,
     with_speed,
 )
+from tests.sample_parts import hex_of
+from tests.sample_timeline import MadeRun
+from tests.samples import FIRST_MOMENT, as_record, e1_digests, e1_plan, make_runs
 
 if TYPE_CHECKING:
     from pytest_mixgpu.records.model import RunRecord

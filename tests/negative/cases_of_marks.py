@@ -23,10 +23,9 @@ from tests.negative.doctoring import (
     without_span,
     without_test,
 )
-from tests.samples import (
+from tests.sample_doctors import (
     as_aborted,
     as_failed,
-    e1_plan,
     only,
     with_digests,
     with_header,
@@ -37,6 +36,7 @@ from tests.samples import (
     with_speed,
     with_workers,
 )
+from tests.samples import e1_plan
 
 
 def _broken_seal(name: str) -> Evidence:

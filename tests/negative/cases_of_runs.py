@@ -24,7 +24,7 @@ from tests.negative.doctoring import (
     tests_as,
     without_span,
 )
-from tests.samples import only, with_header, with_outcome, with_score, with_settings, with_start, with_workers
+from tests.sample_doctors import only, with_header, with_outcome, with_score, with_settings, with_start, with_workers
 
 
 def _mixed_control(role: RolePlan) -> RolePlan:

@@ -21,7 +21,7 @@ from tests.negative.doctoring import (
     tests_as,
     without_test,
 )
-from tests.samples import with_settings
+from tests.sample_doctors import with_settings
 
 BEFORE_CASES: tuple[Case, ...] = (
     Case("question-asked", "no-question", planned(lambda plan: replace(plan, question=" ")), "FAIL", "no question"),

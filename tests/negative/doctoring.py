@@ -14,11 +14,8 @@ from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Rehearsal
 from pytest_mixgpu.timing.model import Segment
 from tests.judging import CLEAN_GIT, e1_marks, freeze_e1, make_evidence
-from tests.sample_parts import make_pool
-from tests.sample_timeline import MadeRun
-from tests.samples import (
+from tests.sample_doctors import (
     Doctor,
-    e1_plan,
     only,
     with_header,
     with_outcome,
@@ -27,6 +24,9 @@ from tests.samples import (
     with_speed,
     with_start,
 )
+from tests.sample_parts import make_pool
+from tests.sample_timeline import MadeRun
+from tests.samples import e1_plan
 
 
 class Case(NamedTuple):

@@ -18,18 +18,9 @@ from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.records.store import RunStore
 from tests.judging import CLEAN_GIT, e1_marks, freeze_e1
 from tests.negative.doctoring import on_another_workload
+from tests.sample_doctors import Doctor, as_aborted, as_failed, tamper, with_speed
 from tests.sample_timeline import MadeRun
-from tests.samples import (
-    FIRST_MOMENT,
-    Doctor,
-    as_aborted,
-    as_failed,
-    e1_digests,
-    e1_plan,
-    make_experiment,
-    tamper,
-    with_speed,
-)
+from tests.samples import FIRST_MOMENT, e1_digests, e1_plan, make_experiment
 
 
 def stored_experiment(

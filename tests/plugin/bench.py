@@ -29,7 +29,8 @@ from pytest_mixgpu.records.plan_file import load_plan, plan_digest
 from pytest_mixgpu.records.store import RunStore
 from pytest_mixgpu.report.verdicts import read_verdicts
 from tests.judging import COMMITTED_AT, E1_SUITE, FROZEN_AT, e1_marks
-from tests.samples import E1_PLAN, Doctor, make_experiment
+from tests.sample_doctors import Doctor
+from tests.samples import E1_PLAN, make_experiment
 
 USAGE_ERROR = pytest.ExitCode.USAGE_ERROR
 OUR_FIXTURES = Path(__file__).parents[2] / "fixtures"

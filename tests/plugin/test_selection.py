@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.plugin.bench import Bench, bench_of_e1, prose, word_of
-from tests.samples import only, with_score
+from tests.sample_doctors import only, with_score
 
 RECORDS = "--mixgpu-records=reports"
 

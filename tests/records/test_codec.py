@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.records.codec import decode, encode, first_not_finite
 from pytest_mixgpu.records.model import Evaluation, Fault, Header, Line, Outcome, RoundLine, Span, Start
-from tests.samples import as_failed, make_run
+from tests.sample_doctors import as_failed
+from tests.samples import make_run
 from tests.strategies import values_of
 
 LINE_TYPES = [Header, Start, RoundLine, Evaluation, Fault, Outcome]

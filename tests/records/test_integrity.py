@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.store import RunStore
-from tests.samples import MadeRun, as_aborted, as_failed, make_experiment, only, tamper
+from tests.sample_doctors import as_aborted, as_failed, only, tamper
+from tests.samples import MadeRun, make_experiment
 from tests.stored_faults import faults_of
 
 

@@ -9,7 +9,8 @@ from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.timing.phases import attribute
-from tests.samples import as_failed, as_record, e1_plan, make_run, make_runs, stage_of, with_score, with_speed
+from tests.sample_doctors import as_failed, with_score, with_speed
+from tests.samples import as_record, e1_plan, make_run, make_runs, stage_of
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["rehearsal", "a40"])

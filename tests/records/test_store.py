@@ -10,7 +10,8 @@ from pytest_mixgpu.errors import LedgerError, RecordError
 from pytest_mixgpu.records.digests import sha256_file
 from pytest_mixgpu.records.model import Outcome
 from pytest_mixgpu.records.store import RunStore
-from tests.samples import FIRST_MOMENT, MadeRun, as_aborted, make_experiment, make_run, make_runs, only, seal, tamper
+from tests.sample_doctors import as_aborted, only, tamper
+from tests.samples import FIRST_MOMENT, MadeRun, make_experiment, make_run, make_runs, seal
 
 
 def done(run: MadeRun) -> Outcome:
