@@ -11,7 +11,7 @@ import os
 import tomllib
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,9 +19,11 @@ from pytest_mixgpu.errors import LockError
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.records.plan import Disturbance, Seeds
 
-LOCK_SCHEMA = 1
-"""History: 1 is the first."""
-BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
+LOCK_SCHEMA = 2
+"""History: 1 is the first; 2 holds plan and recipes by value, tests, judge and source files, and in each change which
+runs there were. A lock of schema 1 is read, its seals hold as they were made, and the next change writes schema 2."""
+READABLE_SCHEMAS = (1, LOCK_SCHEMA)
+BINDINGS = ("plan", "code", "evaluator", "data", "recipes", "judge", "tests")
 """What can be amended besides marks and claims; it concerns all of them."""
 
 _PREFACE = """\
@@ -43,6 +45,22 @@ class Bindings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Of the data manifest, by workload; a workload that is not named was not opened when the lock was written."""
     recipes: dict[str, str] = {}
     """Of the recipe (model, data, input, augmentation, optimizer) as plain data, by workload."""
+    judge: str = ""
+    """Of the modules that compute metrics and judge; empty in a lock of schema 1."""
+    tests: dict[str, str] = {}
+    """Of the test that judges it and of what that imports from the suite, by id of the mark or claim, without the
+    markers themselves."""
+
+
+class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the digests of the bindings stand for, so that a difference can be named field by field."""
+
+    plan: dict[str, object] = {}
+    """The plan as plain data, without fields that are None; empty for a suite without one."""
+    recipes: dict[str, dict[str, object]] = {}
+    """Likewise each recipe that the plan names."""
+    sources: dict[str, str] = {}
+    """SHA-256 of each source file that the bindings cover, without its comments, by path: names what changed."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +82,11 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     why: str
     was: str = ""
     """What stood there before, as JSON; empty for a freeze."""
+    num_runs: int | None = None
+    """Runs of the suite that the ledger of the folder of reports had registered by then, rehearsals apart."""
+    ledger_head: str | None = None
+    """That ledger's head; empty where there was none. None in changes that schema 1 wrote."""
+    ledger_count: int | None = None
     previous: str
     """Seal of the entry before; empty in the first."""
     state: str
@@ -82,6 +105,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     bindings: Bindings
     planned: Planned | None = None
     """None for a suite without a plan."""
+    contents: Contents = Contents()
     marks: tuple[PassMark, ...] = ()
     claims: tuple[Claim, ...] = ()
     chain: tuple[ChainEntry, ...] = ()
@@ -150,8 +174,9 @@ def parse_lock(text: str, *, where: str) -> Lock:
     except tomllib.TOMLDecodeError as error:
         raise LockError(f"{where} is no TOML: {error}; restore it from git") from error
     schema = table.get("schema")
-    if schema != LOCK_SCHEMA:
-        raise LockError(f"{where}: found schema {schema!r}, expected {LOCK_SCHEMA}; another version wrote it")
+    if schema not in READABLE_SCHEMAS:
+        expected = " or ".join(str(version) for version in READABLE_SCHEMAS)
+        raise LockError(f"{where}: found schema {schema!r}, expected {expected}; another version wrote it")
     try:
         return msgspec.convert(table, Lock)
     except msgspec.ValidationError as error:
@@ -197,18 +222,22 @@ def digests_since(lock: Lock, place: int) -> tuple[str, ...]:
 
 def state_digest(lock: Lock) -> str:
     """Return the SHA-256 of a lock without its chain."""
-    return _digest(msgspec.to_builtins(msgspec.structs.replace(lock, chain=())))
+    state = msgspec.to_builtins(msgspec.structs.replace(lock, chain=()))
+    return _digest(_as_schema_1(state) if lock.schema == 1 else state)
 
 
 def seal_of(entry: ChainEntry) -> str:
     """Return the SHA-256 over an entry's fields but its seal."""
-    return _digest(msgspec.to_builtins(msgspec.structs.replace(entry, seal="")))
+    sealed = msgspec.to_builtins(msgspec.structs.replace(entry, seal=""))
+    # What schema 1 did not write is no part of its seals.
+    return _digest({name: value for name, value in sealed.items() if value is not None})
 
 
 def extend(  # noqa: PLR0913 - one argument a field
     lock: Lock, *, event: Literal["freeze", "amend"], ids: tuple[str, ...], at: str, why: str, was: str
 ) -> Lock:
     """Add an entry to the chain that seals the lock as it now stands."""
+    lock = msgspec.structs.replace(lock, schema=LOCK_SCHEMA)
     entry = ChainEntry(
         event=event,
         ids=ids,
@@ -221,6 +250,18 @@ def extend(  # noqa: PLR0913 - one argument a field
     )
     entry = msgspec.structs.replace(entry, seal=seal_of(entry))
     return msgspec.structs.replace(lock, chain=(*lock.chain, entry))
+
+
+def _as_schema_1(state: dict[str, Any]) -> dict[str, Any]:
+    """Return a lock's state as schema 1 sealed it: without the fields that came later."""
+    return {
+        **{name: value for name, value in state.items() if name != "contents"},
+        "bindings": {name: value for name, value in state["bindings"].items() if name not in {"judge", "tests"}},
+        "marks": [
+            {name: value for name, value in mark.items() if name not in {"least_runs", "straddling"}}
+            for mark in state["marks"]
+        ],
+    }
 
 
 def broken_seals(lock: Lock) -> tuple[str, ...]:

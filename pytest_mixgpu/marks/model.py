@@ -14,6 +14,9 @@ Note = Literal[
 ]  # fmt: skip
 Comparator = Literal["at_least", "at_most", "within"]
 Reference = Literal["ideal", "controls"]
+Straddling = Literal["decide", "unjudged", "fail"]
+"""What becomes of a mark whose interval lies on both sides of its bound: the median decides and `inconclusive` is
+noted, or the mark is UNJUDGED, or it is not met."""
 
 
 class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,6 +33,9 @@ class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Canonical request; empty where the plan names it."""
     statistic: str = "median"
     conditions: tuple[tuple[str, str], ...] = ()
+    least_runs: int = 1
+    """With fewer runs than these the mark is UNJUDGED, whatever the plan asks for."""
+    straddling: Straddling = "decide"
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +72,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     interval: tuple[float, float] | None = None
     """95 % interval with the run as unit; None at n = 1."""
     interval_method: str = ""
+    resolvable: float | None = None
+    """The smallest difference that so many runs, so far apart, could have shown, in the mark's unit; None at n = 1."""
     pool: str = ""
     run_ids: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
@@ -74,6 +82,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Id of the mark or run whose failure causes this one."""
     lock_digest: str = ""
     frozen_at: str = ""
+    witness: tuple[str, ...] = ()
+    """What git and heads that were kept outside show of lock and ledger, and what they cannot, a sentence each."""
     amendments: tuple[str, ...] = ()
     ledger_head: str = ""
     ledger_count: int = 0

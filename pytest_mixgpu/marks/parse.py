@@ -15,7 +15,7 @@ COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 _KEYWORDS = ("id", "metric", *COMPARATORS, "of", "unit", "pool", "statistic")
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
-_RESERVED_IDS = frozenset({"plan", "code", "evaluator", "data"})
+_RESERVED_IDS = frozenset({"plan", "code", "evaluator", "data", "recipes", "judge", "tests"})
 """What else can be amended; a mark of that name could not be told from it."""
 
 

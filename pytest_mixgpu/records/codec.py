@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LINE_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
-_DECODERS = {SCHEMA_VERSION: _LINE_DECODER}
+# Version 2 only added fields that may be missing, so its decoder reads version 1 as well.
+_DECODERS = {1: _LINE_DECODER, SCHEMA_VERSION: _LINE_DECODER}
 """One loader for each version of the schema that this version of the plugin reads."""
 
 

@@ -6,6 +6,7 @@ seconds, all sizes bytes. Unknown fields are refused.
 
 Schema history:
     1: first version.
+    2: `challenge` in the header; what became of the code while the run went on, in `start` and `outcome`.
 """
 
 from typing import Literal
@@ -15,7 +16,7 @@ import msgspec
 from pytest_mixgpu.devices.model import Device, Pool
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Role = Literal["baseline", "fleet", "control", "mixed", "reference"]
 Status = Literal["completed", "failed", "stopped", "aborted"]
@@ -100,6 +101,8 @@ class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """From the request to the first word."""
     first_step_s: float | None = None
     """From the request to the end of the first training step (a preparation step whose result is thrown away)."""
+    code_digest: str = ""
+    """Of the files of the modules of this package that the worker had loaded when it was ready; empty: not taken."""
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,6 +140,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """UTC, ISO 8601, as the host's clock said."""
     nonce: str
     """Random; two records that share it are one run under two names."""
+    challenge: str = ""
+    """What a verifier handed out for this session, hexadecimal, so that its records cannot be older; empty: nothing."""
     digests: Digests
     settings: Settings
     pool: Pool
@@ -258,6 +263,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Work of people during the run; None is not stated."""
     files: dict[str, str] = {}
     """SHA-256 of every other file in the run's folder, by name."""
+    code_digest: str = ""
+    """Of the code that produced the number, taken again at the end; empty: not taken."""
+    code_touched: tuple[str, ...] = ()
+    """Files of that code that somebody wrote while the run went on, whatever they held in the end."""
 
 
 Line = Header | Start | RoundLine | Evaluation | Fault | Outcome

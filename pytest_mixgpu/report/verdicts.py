@@ -22,7 +22,7 @@ from pytest_mixgpu.report.verdict_rows import headline_of
 if TYPE_CHECKING:
     from pytest_mixgpu.devices.model import Pool
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 
