@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from pytest_mixgpu.marks.beside import why_unfinished
 from pytest_mixgpu.marks.checks import CHECKS, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.judge import why_unfinished
 from pytest_mixgpu.marks.model import Claim, Verdict, Word
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.since import since_frozen

@@ -5,22 +5,20 @@ was not measured is UNJUDGED; only then is the value compared with the bound.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.compare import environment_differences
+from pytest_mixgpu.marks.beside import asides_of, how_sure, notes_on, why_unfinished, why_unreadable
 from pytest_mixgpu.marks.comparison import meets, share_of
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
 from pytest_mixgpu.marks.metrics import METRICS, Metric
-from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict, Word
-from pytest_mixgpu.marks.pairing import has_shown
-from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
+from pytest_mixgpu.marks.seals import amendments_of, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
-from pytest_mixgpu.marks.statistics import share_covered_by_range, spread_of, straddles
-from pytest_mixgpu.marks.timings import is_share_unknown
-from pytest_mixgpu.records.model import Role, RunRecord
+from pytest_mixgpu.marks.statistics import spread_of, straddles
+from pytest_mixgpu.records.model import Role
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
 
@@ -77,10 +75,10 @@ def _with_numbers(
     """Fill in what was measured and what it is compared with, whatever the word will be."""
     verdict = replace(
         verdict,
-        notes=_notes(mark, evidence, found, len(nominal)),
+        notes=notes_on(mark, evidence, found, len(nominal)),
         pool=found.pool,
         run_ids=tuple(run.id for run in found.runs),
-        details=(*found.details, *found.identical, *_asides(evidence, found)),
+        details=(*found.details, *found.identical, *asides_of(evidence, found)),
     )
     values = list(nominal.values())
     if not values or any(math.isnan(value) for value in values):
@@ -98,7 +96,7 @@ def _with_numbers(
         interval=spread.interval,
         interval_method=spread.method,
         notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),
-        details=(*_how_sure(spread.n), *verdict.details),
+        details=(*how_sure(spread.n), *verdict.details),
     )
 
 
@@ -210,28 +208,6 @@ def _nothing(evidence: Evidence, found: Measurement, verdict: Verdict) -> Verdic
     )
 
 
-def why_unfinished(run: RunRecord, *, running: Collection[str] = ()) -> str:
-    """Say in one sentence how an attempt ended: device, host, phase and round, as its fault names them.
-
-    Args:
-        run: that did not complete, or whose bracket was not.
-        running: ids of the runs that a living process is writing.
-    """
-    if run.status == "completed":
-        return f"session {run.header.session} ended after {run.header.name} ({run.id}), with its bracket unfinished"
-    label = f"{run.header.name} ({run.header.leg})" if run.header.leg else run.header.name
-    if run.faults:
-        fault = run.faults[0]
-        place = "" if fault.round_index is None else f", round {fault.round_index}"
-        where = f"{fault.worker} on {fault.device}, host {fault.host}, phase {fault.phase}{place}"
-        return f"{label} {run.status}: {fault.message} ({where})"
-    if run.id in running:
-        return f"{label} (run {run.id}) is still open: a living process is writing it"
-    if run.outcome is None:
-        return f"{label} (run {run.id}) never closed: its session was killed or crashed"
-    return f"{label} {run.status}: {run.outcome.reason or 'no reason was recorded'}"
-
-
 _ROLES: dict[str, tuple[Role, ...]] = {
     "speedup": ("baseline", "fleet"),
     "samples_per_s": ("fleet",),
@@ -248,64 +224,11 @@ def _concerns(role: str, found: Measurement, metric: Metric) -> bool:
 def _flipped(evidence: Evidence, found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
     causes = [
         *(why_unfinished(run, running=evidence.ledger.running) for run in found.lost),
-        *(_unreadable(run) for run in unreadable),
+        *(why_unreadable(run) for run in unreadable),
         *(blemish.sentence for blemish in (*found.unfit, *found.disturbed)),
     ]
     many = f"{num_worst} attempts that count" if num_worst > 1 else "1 attempt that counts"
     return f"{many} as the worst value would change the verdict: {'; '.join(causes)}"
-
-
-def _unreadable(run: LostRun) -> str:
-    return f"run {run.run_id} ({run.name}) was registered and its record cannot be read: {'; '.join(run.faults)}"
-
-
-def _how_sure(n: int) -> tuple[str, ...]:
-    if n == 1:
-        return ("one run is an observation: how far runs lie apart is not known",)
-    return (f"the range of {n} runs covers the true median with a chance of {100 * share_covered_by_range(n):.0f} %",)
-
-
-def _asides(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
-    """What else is to be known of the runs: attempts that count, disturbances, runs that do not count, environments."""
-    running = evidence.ledger.running
-    said = [f"counted as the worst value: {why_unfinished(run, running=running)}" for run in found.lost]
-    said += [_unreadable(run) for run in evidence.lost if not run.was_closed]
-    said += [blemish.sentence for blemish in (*found.unfit, *found.disturbed)]
-    unknown = [f"{run.header.name} ({run.id})" for run in found.runs if is_share_unknown(run)]
-    if unknown:
-        said.append(f"disturbed: unknown; what other processes took of the cores is not known of {', '.join(unknown)}")
-    said += [
-        f"ended before it had anything to show: {why_unfinished(run, running=running)}"
-        for run in evidence.unfinished
-        if not has_shown(run)
-    ]
-    said += list(found.lacking)
-    said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
-    num_superseded = len({one.run_id for one in evidence.superseded})
-    if num_superseded:
-        count = "1 run does not count" if num_superseded == 1 else f"{num_superseded} runs do not count"
-        said.append(f"{count} of the {len(evidence.registered)} that were registered, for these reasons")
-    said += [str(one) for one in evidence.superseded]
-    said += [
-        f"run {run.id} does not count: repeat {run.header.repeat} had a run of {run.header.name} before it"
-        for run in found.beyond
-    ]
-    said += [f"departs from the plan: {text}" for text in evidence.departures]
-    return tuple(said)
-
-
-def _notes(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> tuple[Note, ...]:
-    notes: list[Note] = ["preliminary"] if n == 1 else []
-    if found.disturbed:
-        notes.append("disturbed")
-    notes += lock_notes(evidence, mark)
-    if found.identical:
-        notes.append("deterministic-repeat")
-    if environment_differences(found.runs):
-        notes.append("mixed-environments")
-    if not evidence.ledger.is_anchored:
-        notes.append("unanchored")
-    return (*notes, "unattested")
 
 
 def qualifiers_of(evidence: Evidence, *, frozen: bool) -> tuple[Qualifier, ...]:

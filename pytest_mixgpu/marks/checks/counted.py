@@ -1,8 +1,8 @@
 """Items 9 and 10: how many runs, how far apart; and the wait for GPUs."""
 
+from pytest_mixgpu.marks.beside import why_unfinished
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.judge import why_unfinished
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.soundness import impossible_together
 from pytest_mixgpu.marks.statistics import spread_of

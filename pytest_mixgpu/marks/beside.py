@@ -1,0 +1,98 @@
+"""What stands beside the word: from evidence and measurement to notes and further sentences. Decides nothing."""
+
+from collections.abc import Collection
+
+from pytest_mixgpu.marks.compare import environment_differences
+from pytest_mixgpu.marks.evidence import Evidence, LostRun
+from pytest_mixgpu.marks.measurement import Measurement
+from pytest_mixgpu.marks.model import Note, PassMark
+from pytest_mixgpu.marks.pairing import has_shown
+from pytest_mixgpu.marks.seals import lock_notes
+from pytest_mixgpu.marks.statistics import share_covered_by_range
+from pytest_mixgpu.marks.timings import is_share_unknown
+from pytest_mixgpu.records.model import RunRecord
+
+
+def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> tuple[Note, ...]:
+    """Return what is to be said of the experiment itself.
+
+    Args:
+        mark: that is judged.
+        evidence: all that is known.
+        found: what its metric found.
+        n: how many runs have a value.
+    """
+    notes: list[Note] = ["preliminary"] if n == 1 else []
+    if found.disturbed:
+        notes.append("disturbed")
+    notes += lock_notes(evidence, mark)
+    if found.identical:
+        notes.append("deterministic-repeat")
+    if environment_differences(found.runs):
+        notes.append("mixed-environments")
+    if not evidence.ledger.is_anchored:
+        notes.append("unanchored")
+    return (*notes, "unattested")
+
+
+def how_sure(n: int) -> tuple[str, ...]:
+    """Say what so many runs can show."""
+    if n == 1:
+        return ("one run is an observation: how far runs lie apart is not known",)
+    return (f"the range of {n} runs covers the true median with a chance of {100 * share_covered_by_range(n):.0f} %",)
+
+
+def asides_of(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
+    """Say what else is to be known of the runs: attempts and disturbances, environments, runs that do not count."""
+    running = evidence.ledger.running
+    said = [f"counted as the worst value: {why_unfinished(run, running=running)}" for run in found.lost]
+    said += [why_unreadable(run) for run in evidence.lost if not run.was_closed]
+    said += [blemish.sentence for blemish in (*found.unfit, *found.disturbed)]
+    unknown = [f"{run.header.name} ({run.id})" for run in found.runs if is_share_unknown(run)]
+    if unknown:
+        said.append(f"disturbed: unknown; what other processes took of the cores is not known of {', '.join(unknown)}")
+    said += [
+        f"ended before it had anything to show: {why_unfinished(run, running=running)}"
+        for run in evidence.unfinished
+        if not has_shown(run)
+    ]
+    said += list(found.lacking)
+    said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
+    num_superseded = len({one.run_id for one in evidence.superseded})
+    if num_superseded:
+        count = "1 run does not count" if num_superseded == 1 else f"{num_superseded} runs do not count"
+        said.append(f"{count} of the {len(evidence.registered)} that were registered, for these reasons")
+    said += [str(one) for one in evidence.superseded]
+    said += [
+        f"run {run.id} does not count: repeat {run.header.repeat} had a run of {run.header.name} before it"
+        for run in found.beyond
+    ]
+    said += [f"departs from the plan: {text}" for text in evidence.departures]
+    return tuple(said)
+
+
+def why_unfinished(run: RunRecord, *, running: Collection[str] = ()) -> str:
+    """Say in one sentence how an attempt ended: device, host, phase and round, as its fault names them.
+
+    Args:
+        run: that did not complete, or whose bracket was not.
+        running: ids of the runs that a living process is writing.
+    """
+    if run.status == "completed":
+        return f"session {run.header.session} ended after {run.header.name} ({run.id}), with its bracket unfinished"
+    label = f"{run.header.name} ({run.header.leg})" if run.header.leg else run.header.name
+    if run.faults:
+        fault = run.faults[0]
+        place = "" if fault.round_index is None else f", round {fault.round_index}"
+        where = f"{fault.worker} on {fault.device}, host {fault.host}, phase {fault.phase}{place}"
+        return f"{label} {run.status}: {fault.message} ({where})"
+    if run.id in running:
+        return f"{label} (run {run.id}) is still open: a living process is writing it"
+    if run.outcome is None:
+        return f"{label} (run {run.id}) never closed: its session was killed or crashed"
+    return f"{label} {run.status}: {run.outcome.reason or 'no reason was recorded'}"
+
+
+def why_unreadable(run: LostRun) -> str:
+    """Say that a registered run has no record to be read, and why."""
+    return f"run {run.run_id} ({run.name}) was registered and its record cannot be read: {'; '.join(run.faults)}"
