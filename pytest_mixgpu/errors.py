@@ -36,8 +36,27 @@ class LedgerError(MixgpuError, ValueError):
     """A ledger cannot be read, or its chain is broken."""
 
 
+class AnchorError(MixgpuError, RuntimeError):
+    """What is to be kept outside could not be committed, signed or stamped, or what was kept cannot be looked at."""
+
+
 class RecordError(MixgpuError, ValueError):
     """A record cannot be read, or does not follow its schema."""
+
+
+class RepositoryError(MixgpuError, LookupError):
+    """A git repository does not say what it was asked.
+
+    Args:
+        message: one sentence on what is in the way.
+        problem: the same as one word, for programs: `no-git`, `shallow`.
+        remedy: what to do about it.
+    """
+
+    def __init__(self, message: str, *, problem: str = "unreadable", remedy: str = "") -> None:
+        super().__init__(message)
+        self.problem = problem
+        self.remedy = remedy
 
 
 class WorkloadError(MixgpuError, FileNotFoundError):
