@@ -8,7 +8,6 @@ import msgspec
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.evidence import LedgerState, LostRun
 from pytest_mixgpu.marks.git import GitWitness, witness
-from pytest_mixgpu.records.chain import is_torn_write
 from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.ledger import LedgerEntry
 from pytest_mixgpu.records.model import RunRecord
@@ -100,18 +99,13 @@ def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun]) -> LedgerS
         count=sum(reading.count for reading in readings),
         faults=(
             *(fault for reading in readings for fault in reading.faults),
-            *(
-                f"{folder}: {len(reading.torn)} bytes after the last line of the ledger are no entry that belongs there"
-                for folder, reading in torn
-                if not is_torn_write(reading)
-            ),
             *strays,
         ),
         notes=tuple(
             f"{folder}: the ledger ends with {len(reading.torn)} bytes of an entry that was never whole, as a killed "
             "writer leaves it; what it was to say does not count"
             for folder, reading in torn
-            if is_torn_write(reading)
+            if not reading.faults
         ),
         entries=tuple(entry for run in runs for entry in (run.registered, run.closed) if entry is not None),
         running=tuple(run.id for run in runs if run.is_running),

@@ -1,19 +1,33 @@
-"""From the bytes of `ledger.jsonl` to its entries and to what is wrong with the chain. Reads no file, imports no torch.
+"""From the bytes of `ledger.jsonl` to its entries and to what is wrong with the chain. Opens no file, imports no torch.
 
 Each line holds the hash of the raw bytes of the line before it, so that a line that was changed, cut or moved shows.
+Lines are read one after the other, and what is kept of them does not grow with their number unless it is asked for.
+
+What a chain cannot show by itself: that whole lines were taken from its end, or that somebody wrote all of it anew,
+with runs left out or other digests in it. Such a ledger is whole in itself. Only a head that was kept where its author
+could not change it tells the two apart, and only for the lines up to that head.
 """
 
+import io
 import re
+from collections.abc import Collection, Iterator
 from hashlib import sha256
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import msgspec
 
 from pytest_mixgpu.errors import LedgerError
+from pytest_mixgpu.records.known_runs import KnownRuns
 
 Event = Literal["open", "register", "close", "repair"]
 FIRST_PREV = "0" * 64
 """What the first line holds in place of the hash of a line before it."""
+
+MAX_LINE_BYTES = 65_536
+"""No entry is longer: whoever reads a ledger needs to hold no more than this of it."""
+
+MAX_FAULTS = 20
+"""So many faults are told in words; of the others, how many there are."""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,16 +63,20 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class LedgerReading(msgspec.Struct, frozen=True, kw_only=True):
     """A ledger as it lies there."""
 
-    entries: tuple[LedgerEntry, ...]
-    """As far as lines can be read at all."""
+    entries: tuple[LedgerEntry, ...] = ()
+    """As far as lines can be read at all; empty where only the chain was looked at."""
     head: str
     """SHA-256 of the last whole line; empty for no line."""
     count: int
     """Number of whole lines."""
     faults: tuple[str, ...]
-    """What is wrong with the chain, one sentence a fault."""
+    """What is wrong with the chain, one sentence a fault, in the order of the lines."""
     torn: bytes = b""
-    """Bytes after the last end-of-line: what a killed writer left behind."""
+    """Bytes after the last end-of-line: what a killed writer left behind, unless a fault says otherwise."""
+    first: str = ""
+    """SHA-256 of the first line, by which copies of one ledger are told from others; empty for no line."""
+    places: dict[str, int] = {}
+    """Of the heads that were looked for, at which line each one stands; what is not here stands nowhere."""
 
 
 def read_chain(raw: bytes, *, name: str) -> LedgerReading:
@@ -68,47 +86,68 @@ def read_chain(raw: bytes, *, name: str) -> LedgerReading:
         raw: the bytes.
         name: how faults call the file.
     """
-    *lines, torn = raw.split(b"\n")
+    return scan_chain(io.BytesIO(raw), name=name)
+
+
+def scan_chain(file: BinaryIO, *, name: str, keep_entries: bool = True, heads: Collection[str] = ()) -> LedgerReading:
+    """Read a ledger from an open file, line by line, and name every fault of the chain.
+
+    Args:
+        file: at its beginning.
+        name: how faults call it.
+        keep_entries: whether to return the entries; without them memory does not grow with the ledger.
+        heads: heads whose places are looked for.
+
+    Raises:
+        LedgerError: there is no room in the temporary folder for what has to be remembered of many runs.
+    """
     entries: list[LedgerEntry] = []
-    faults: list[str] = []
-    prev = FIRST_PREV
-    for number, line in enumerate(lines, start=1):
-        try:
-            entry = read_line(line)
-        except LedgerError as error:
-            faults.append(f"{name}, line {number}: {error}")
-        else:
-            entries.append(entry)
-            if entry.n != number - 1:
-                faults.append(f"{name}, line {number}: found entry number {entry.n}, expected {number - 1}")
-            if entry.prev != prev:
-                claimed = f"{entry.prev[:12]}… as the hash of the line before"
-                faults.append(f"{name}, line {number}: found {claimed}, which has {prev[:12]}…")
-        prev = sha256(line).hexdigest()
-    if not faults:
-        faults += story_faults(entries, name=name)
-    return LedgerReading(
-        entries=tuple(entries), head=prev if lines else "", count=len(lines), faults=tuple(faults), torn=torn
-    )
+    places: dict[str, int] = {}
+    wanted = frozenset(heads)
+    with KnownRuns() as known:
+        chain = _Chain(name, known)
+        torn: bytes = b""
+        for line, digest in _lines(file):
+            if not digest:
+                torn = line
+                chain.take_rest(line)
+                break
+            entry = chain.take(line, digest)
+            if keep_entries and entry is not None:
+                entries.append(entry)
+            if digest in wanted:
+                places[digest] = chain.count
+        return LedgerReading(
+            entries=tuple(entries),
+            head=chain.head if chain.count else "",
+            count=chain.count,
+            faults=chain.faults(),
+            torn=torn,
+            first=chain.first,
+            places=places,
+        )
 
 
-def is_torn_write(reading: LedgerReading) -> bool:
+def is_torn_write(torn: bytes, *, count: int, head: str, known: KnownRuns) -> bool:
     """Say whether what stands after the last whole line is the beginning of an entry that belongs there.
 
     That is what a writer leaves that was killed in the middle. A close of a run that is closed, or of one that was
     never registered, belongs nowhere.
+
+    Args:
+        torn: what stands there.
+        count: number of whole lines before it.
+        head: SHA-256 of the last of them; empty for none.
+        known: the runs that they speak of.
     """
-    start = msgspec.json.encode({"n": reading.count, "prev": reading.head or FIRST_PREV, "at": ""})[:-2]
-    if not (reading.torn.startswith(start) or start.startswith(reading.torn)):
+    start = msgspec.json.encode({"n": count, "prev": head or FIRST_PREV, "at": ""})[:-2]
+    if not (torn.startswith(start) or start.startswith(torn)) or len(torn) > MAX_LINE_BYTES:
         return False
-    event = re.search(rb'"event":"(register|close)","run_id":"([^"]*)"', reading.torn)
+    event = re.search(rb'"event":"(register|close)","run_id":"([^"]*)"', torn)
     if event is None:
         return True
-    story = {(entry.event, entry.run_id) for entry in reading.entries}
-    name, run_id = event.group(1), event.group(2).decode(errors="replace")
-    if ("close", run_id) in story:
-        return False
-    return (("register", run_id) in story) is (name == b"close")
+    expected = None if event.group(1) == b"register" else False
+    return known.is_closed(event.group(2).decode(errors="replace")) is expected
 
 
 def read_line(line: bytes) -> LedgerEntry:
@@ -117,32 +156,115 @@ def read_line(line: bytes) -> LedgerEntry:
     Raises:
         LedgerError: it is no entry, or not written as this ledger writes.
     """
+    if len(line) > MAX_LINE_BYTES:
+        raise LedgerError(f"found a line of more than {MAX_LINE_BYTES} bytes, expected an entry")
     try:
-        entry = msgspec.json.decode(line, type=LedgerEntry)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        entry = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LedgerError(f"not an entry of a ledger: {error}") from error
-    if msgspec.json.encode(entry) != line:
+    if _ENCODER.encode(entry) != line:
         raise LedgerError("not written as this ledger writes (blanks, order or repetition of keys)")
     return entry
 
 
-def story_faults(entries: list[LedgerEntry], *, name: str) -> list[str]:
-    """Return what cannot have happened: a run closed that never began, or twice, or an entry before the opening."""
-    faults: list[str] = []
-    open_runs: set[str] = set()
-    seen: set[str] = set()
-    for number, entry in enumerate(entries, start=1):
-        where = f"{name}, line {number}"
-        if (entry.event == "open") != (number == 1):
-            faults.append(f"{where}: found `{entry.event}`, expected `open` as the first line and nowhere else")
-        if entry.event == "register":
-            if entry.run_id in seen:
-                faults.append(f"{where}: run {entry.run_id} is registered for the second time")
-            seen.add(entry.run_id)
-            open_runs.add(entry.run_id)
-        if entry.event == "close":
-            if entry.run_id not in open_runs:
-                why = "for the second time" if entry.run_id in seen else "but was never registered"
-                faults.append(f"{where}: run {entry.run_id} is closed {why}")
-            open_runs.discard(entry.run_id)
-    return faults
+_DECODER = msgspec.json.Decoder(LedgerEntry)
+_ENCODER = msgspec.json.Encoder()
+
+
+def story_fault(entry: LedgerEntry, known: KnownRuns, *, is_first: bool) -> str:
+    """Return why an entry cannot follow those before it: a run closed that never began, or twice; empty if it can."""
+    if (entry.event == "open") != is_first:
+        return f"found `{entry.event}`, expected `open` as the first line and nowhere else"
+    if entry.event not in {"register", "close"}:
+        return ""
+    is_closed = known.is_closed(entry.run_id)
+    if entry.event == "register":
+        return "" if is_closed is None else f"run {entry.run_id} is registered for the second time"
+    if is_closed is False:
+        return ""
+    why = "for the second time" if is_closed else "but was never registered"
+    return f"run {entry.run_id} is closed {why}"
+
+
+class _Chain:
+    """Takes lines one after the other and keeps what is wrong with them."""
+
+    def __init__(self, name: str, known: KnownRuns) -> None:
+        self.count = 0
+        self.head = FIRST_PREV
+        self.first = ""
+        self._name = name
+        self._known = known
+        self._told: list[str] = []
+        self._num_faults = 0
+        self._is_linked = True
+
+    def take(self, line: bytes, digest: str) -> LedgerEntry | None:
+        """Take the next whole line; return its entry if it is one."""
+        self.count += 1
+        prev, self.head = self.head, digest
+        self.first = self.first or digest
+        try:
+            entry = read_line(line)
+        except LedgerError as error:
+            self._break(str(error))
+            return None
+        if entry.n != self.count - 1:
+            self._break(f"found entry number {entry.n}, expected {self.count - 1}")
+        if entry.prev != prev:
+            self._break(f"found {entry.prev[:12]}… as the hash of the line before, which has {prev[:12]}…")
+        # After a break the lines tell no story: what is missing of it would be taken for what cannot have happened.
+        if self._is_linked:
+            story = story_fault(entry, self._known, is_first=self.count == 1)
+            if story:
+                self._say(f"line {self.count}: {story}")
+            if entry.event in {"register", "close"}:
+                self._known.note(entry.run_id, is_closed=entry.event == "close")
+        return entry
+
+    def take_rest(self, torn: bytes) -> None:
+        """Take what stands after the last end-of-line."""
+        head = self.head if self.count else ""
+        if self._is_linked and not is_torn_write(torn, count=self.count, head=head, known=self._known):
+            num = f"{len(torn)} bytes" if len(torn) <= MAX_LINE_BYTES else f"more than {MAX_LINE_BYTES} bytes"
+            self._say(f"{num} after the last line of the ledger are no entry that belongs there")
+
+    def faults(self) -> tuple[str, ...]:
+        """Return what was wrong, the first ones in words."""
+        num_more = self._num_faults - len(self._told)
+        return (*self._told, *([f"{self._name}: and {num_more} more faults of its chain"] if num_more else []))
+
+    def _break(self, why: str) -> None:
+        self._is_linked = False
+        self._say(f"line {self.count}: {why}")
+
+    def _say(self, what: str) -> None:
+        self._num_faults += 1
+        if len(self._told) < MAX_FAULTS:
+            self._told.append(f"{self._name}, {what}")
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[bytes, str]]:
+    """Give each whole line with its hash, then what is left without an end-of-line, with none.
+
+    Of a line that is longer than any entry only the beginning is given.
+    """
+    while piece := file.readline(MAX_LINE_BYTES + 2):
+        if piece.endswith(b"\n"):
+            line = piece[:-1]
+            yield line, sha256(line).hexdigest()
+        elif len(piece) < MAX_LINE_BYTES + 2:
+            yield piece, ""
+        else:
+            yield piece, _hash_to_end_of_line(file, piece)
+
+
+def _hash_to_end_of_line(file: BinaryIO, start: bytes) -> str:
+    """Return the hash of a line of which the start was read; empty where it has no end."""
+    whole = sha256(start)
+    while piece := file.readline(MAX_LINE_BYTES):
+        if piece.endswith(b"\n"):
+            whole.update(piece[:-1])
+            return whole.hexdigest()
+        whole.update(piece)
+    return ""

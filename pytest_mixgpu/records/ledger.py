@@ -6,7 +6,7 @@ kept outside.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,7 +16,17 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from pytest_mixgpu.errors import LedgerError
-from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, LedgerReading, read_chain, read_line, story_faults
+from pytest_mixgpu.records.chain import (
+    FIRST_PREV,
+    MAX_LINE_BYTES,
+    LedgerEntry,
+    LedgerReading,
+    read_line,
+    scan_chain,
+    story_fault,
+)
+from pytest_mixgpu.records.files import CHUNK_BYTES, opened, state_of, sync_folder, write_all
+from pytest_mixgpu.records.known_runs import KnownRuns
 
 __all__ = ["Ledger", "LedgerEntry", "sync_folder", "utc_now", "write_all"]
 
@@ -32,28 +42,40 @@ class Ledger:
     def __init__(self, path: Path, *, lock_timeout_s: float = 60.0) -> None:
         self.path = path
         self._lock_timeout_s = lock_timeout_s
+        self._left: _Left | None = None
 
     @property
     def head(self) -> str:
-        """SHA-256 of the last whole line; empty where there is none."""
-        return self.read().head
+        """SHA-256 of the last whole line; empty where there is none. Reads the end of the file only."""
+        with opened(self.path) as file:
+            if file is None:
+                return ""
+            size = file.seek(0, os.SEEK_END)
+            # What is torn and the line before it are two lines at most, where the ledger is one at all.
+            file.seek(max(0, size - 2 * (MAX_LINE_BYTES + 1)))
+            *lines, _ = file.read().split(b"\n")
+            if len(lines) > 1 or (lines and size <= 2 * (MAX_LINE_BYTES + 1)):
+                return sha256(lines[-1]).hexdigest()
+        return self._scan(keep_entries=False).head
 
     @property
     def count(self) -> int:
         """Number of whole lines."""
-        return self.read().count
+        with opened(self.path) as file:
+            if file is None:
+                return 0
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(CHUNK_BYTES), b""))
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of the first line: copies of one ledger share it, other ledgers do not. Empty for no whole line."""
+        with opened(self.path) as file:
+            line = b"" if file is None else file.readline(MAX_LINE_BYTES + 1)
+        return sha256(line[:-1]).hexdigest() if line.endswith(b"\n") else ""
 
     def read(self) -> LedgerReading:
         """Read what is there, faults and all."""
-        reading = read_chain(self._raw(), name=str(self.path))
-        if reading.torn:
-            # Perhaps somebody is writing at this moment: with the lock held nobody is.
-            try:
-                with self._locked():
-                    reading = read_chain(self._raw(), name=str(self.path))
-            except (OSError, LedgerError):
-                return reading
-        return reading
+        return self._settled(keep_entries=True)
 
     def entries(self) -> tuple[LedgerEntry, ...]:
         """Return all entries of a chain that is whole.
@@ -66,18 +88,27 @@ class Ledger:
             raise LedgerError(_refusal(reading))
         return reading.entries
 
+    def places(self, heads: Collection[str]) -> dict[str, int]:
+        """Return at which line, counted from 1, each of these heads stands; what is missing stands nowhere.
+
+        A head at line n was the head of this ledger when it had n lines.
+        """
+        return self._settled(keep_entries=False, heads=heads).places
+
     def verify(self, *, head: str = "", count: int | None = None) -> tuple[str, ...]:
         """Return what is wrong with the chain, one sentence a fault; empty if nothing is.
+
+        The file is read once from its beginning to its end, and memory does not grow with it. Without `head`, a ledger
+        that was cut after a whole line, or written anew from some line on, is not told from a true one.
 
         Args:
             head: a head that was kept outside this file: some line of this ledger must have had it.
             count: how many lines the ledger had then.
         """
-        raw = self._raw()
-        faults = list(read_chain(raw, name=str(self.path)).faults)
+        reading = self._settled(keep_entries=False, heads={head} if head else ())
+        faults = list(reading.faults)
         if head:
-            heads = [sha256(line).hexdigest() for line in raw.split(b"\n")[:-1]]
-            at = heads.index(head) + 1 if head in heads else None
+            at = reading.places.get(head)
             if at is None:
                 faults.append(
                     f"{self.path}: no line has the head {head[:12]}… that was kept outside: it was rebuilt or cut"
@@ -92,25 +123,78 @@ class Ledger:
         The first entry of a new ledger is preceded by an `open` that binds the ledger to the entry's lock. A torn last
         line, as a killed writer leaves it, is cut off, and a `repair` entry says so.
 
+        The whole ledger is verified before; where nobody has touched the file since this object added to it, that is
+        known, and only what it says of the entry's run is looked up.
+
         Returns:
             The entry as written, with its place and the hash before it.
 
         Raises:
-            LedgerError: the chain is broken, or the entry does not fit to it (a run closed twice, say).
+            LedgerError: the chain is broken, the entry does not fit to it (a run closed twice, say), or it cannot be
+                written. What was there before is there still.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            raw = self._raw()
-            reading = read_chain(raw, name=str(self.path))
-            if reading.faults:
-                raise LedgerError(_refusal(reading))
-            placed = _place(_with_preface(entry, reading), reading)
-            story = story_faults([*reading.entries, *placed], name=str(self.path))
-            if story:
-                raise LedgerError(f"{story[0]}; nothing was written")
-            lines = b"".join(msgspec.json.encode(one) + b"\n" for one in placed)
-            self._write(lines, keep_bytes=len(raw) - len(reading.torn))
-            return placed[-1]
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked():
+                reading = self._verified()
+                placed = _place(_with_preface(entry, reading), reading)
+                self._refuse_story(placed)
+                self._write(placed, torn=reading.torn)
+        except OSError as error:
+            raise LedgerError(
+                f"{self.path}: nothing can be added to it: {error}. What it held is there still; make room or give "
+                "this user leave to write, or report into another folder (`--mixgpu-report`)"
+            ) from error
+        return placed[-1]
+
+    def _verified(self) -> LedgerReading:
+        """Read the ledger, with its lock held, unless it is as this object left it."""
+        if self._left is not None and self._left.state == state_of(self.path):
+            return LedgerReading(head=self._left.head, count=self._left.count, faults=())
+        reading = self._scan(keep_entries=False)
+        if reading.faults:
+            raise LedgerError(_refusal(reading))
+        return reading
+
+    def _refuse_story(self, placed: list[LedgerEntry]) -> None:
+        with KnownRuns() as known:
+            for event, run_id in self._told_of({entry.run_id for entry in placed}):
+                known.note(run_id, is_closed=event == "close")
+            for entry in placed:
+                fault = story_fault(entry, known, is_first=entry.n == 0)
+                if fault:
+                    raise LedgerError(f"{self.path}, line {entry.n + 1}: {fault}; nothing was written")
+
+    def _told_of(self, run_ids: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Give event and run of each line that speaks of these runs."""
+        marks = [b'"run_id":' + msgspec.json.encode(run_id) for run_id in run_ids]
+        with opened(self.path) as file:
+            # The chain is whole by now, so no line is longer than an entry.
+            for line in file or ():
+                if any(mark in line for mark in marks) and line.endswith(b"\n"):
+                    entry = read_line(line[:-1])
+                    yield entry.event, entry.run_id
+
+    def _settled(self, *, keep_entries: bool, heads: Collection[str] = ()) -> LedgerReading:
+        """Read the ledger as nobody is writing it."""
+        reading = self._scan(keep_entries=keep_entries, heads=heads)
+        if reading.torn or reading.faults:
+            # Perhaps somebody is writing at this moment: with the lock held nobody is.
+            try:
+                with self._locked():
+                    reading = self._scan(keep_entries=keep_entries, heads=heads)
+            except (OSError, LedgerError):
+                return reading
+        return reading
+
+    def _scan(self, *, keep_entries: bool, heads: Collection[str] = ()) -> LedgerReading:
+        try:
+            with opened(self.path) as file:
+                if file is None:
+                    return LedgerReading(head="", count=0, faults=())
+                return scan_chain(file, name=str(self.path), keep_entries=keep_entries, heads=heads)
+        except OSError as error:
+            return LedgerReading(head="", count=0, faults=(f"{self.path}: it cannot be read: {error}",))
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -124,24 +208,30 @@ class Ledger:
         with lock:
             yield
 
-    def _raw(self) -> bytes:
-        try:
-            return self.path.read_bytes()
-        except FileNotFoundError:
-            return b""
-
-    def _write(self, lines: bytes, *, keep_bytes: int) -> None:
+    def _write(self, placed: list[LedgerEntry], *, torn: bytes) -> None:
+        self._left = None
+        lines = [msgspec.json.encode(one) for one in placed]
         is_new = not self.path.exists()
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
-            os.ftruncate(handle, keep_bytes)
+            os.ftruncate(handle, os.fstat(handle).st_size - len(torn))
             os.lseek(handle, 0, os.SEEK_END)
-            write_all(handle, lines)
+            # Where this fails midway, the next writer finds a torn line and says so.
+            write_all(handle, b"".join(line + b"\n" for line in lines))
             os.fsync(handle)
         finally:
             os.close(handle)
         if is_new:
             sync_folder(self.path.parent)
+        self._left = _Left(state=state_of(self.path), head=sha256(lines[-1]).hexdigest(), count=placed[-1].n + 1)
+
+
+class _Left(msgspec.Struct, frozen=True, kw_only=True):
+    """How a ledger was when this process had added to it."""
+
+    state: tuple[int, ...]
+    head: str
+    count: int
 
 
 def utc_now() -> str:
@@ -149,28 +239,12 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def write_all(handle: int, raw: bytes) -> None:
-    """Write all bytes to a file descriptor, however many calls that takes."""
-    view = memoryview(raw)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the disk hold the names of the files in a folder."""
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _with_preface(entry: LedgerEntry, reading: LedgerReading) -> list[LedgerEntry]:
     """Return what has to be written for an entry: before it an opening or a repair."""
     cut = ""
     if reading.torn:
         cut = f"cut off a torn last line of {len(reading.torn)} bytes, SHA-256 {sha256(reading.torn).hexdigest()}"
-    if not reading.entries and entry.event != "open":
+    if not reading.count and entry.event != "open":
         opening = LedgerEntry(
             at=entry.at,
             event="open",
@@ -181,7 +255,7 @@ def _with_preface(entry: LedgerEntry, reading: LedgerReading) -> list[LedgerEntr
             note=cut,
         )
         return [opening, entry]
-    if cut and reading.entries:
+    if cut and reading.count:
         return [LedgerEntry(at=utc_now(), event="repair", note=cut), entry]
     return [entry]
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import LedgerError
-from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, LedgerReading, is_torn_write, read_chain
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, is_torn_write, read_chain
+from pytest_mixgpu.records.known_runs import KnownRuns
 from pytest_mixgpu.records.ledger import Ledger
 
 AT = "2026-11-29T12:00:00.000+00:00"
@@ -234,7 +235,7 @@ def test_a_ledger_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:
 def test_a_torn_write_is_told_from_anything_else(torn: str, expected: bool) -> None:  # noqa: FBT001
     """It is the beginning of an entry that could stand there."""
     head = "ab" * 32
-    entries = (LedgerEntry(at="x", event="open"), LedgerEntry(at="x", event="register", run_id="open"))
-    reading = LedgerReading(entries=entries, head=head, count=2, faults=(), torn=torn.replace("HEAD", head).encode())
+    with KnownRuns() as known:
+        known.note("open", is_closed=False)
 
-    assert expected is is_torn_write(reading)
+        assert expected is is_torn_write(torn.replace("HEAD", head).encode(), count=2, head=head, known=known)
