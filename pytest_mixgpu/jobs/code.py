@@ -1,9 +1,58 @@
-"""Which files produce the number: paths to be hashed, nothing is read here."""
+"""Which files produce the number, and what became of them: from files on disk to digests and to what was written.
 
+Imports no torch. What a process has loaded cannot be hashed, only the files that it was loaded from: so a process looks
+at them before it loads them (`launch.filemarks`), and names what was written since.
+"""
+
+import sys
+import sysconfig
+from functools import lru_cache
 from pathlib import Path
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+import msgspec
+
+from pytest_mixgpu.launch.filemarks import PACKAGE, FileMark, first_look, look
+from pytest_mixgpu.records.digests import canonical_digest, code_digest
+
 _ROOMS = ("devices", "jobs", "launch", "records", "timing")
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
+
+class CodeSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The code that produces the number, as it lies on disk at one moment."""
+
+    digest: str
+    """Empty where a file could not be read."""
+    marks: str
+    """SHA-256 of what the file system says of the files: where it is equal, none was written and none need be read."""
+    touched: tuple[str, ...] = ()
+    """Files that were written, replaced, added or removed since this process first looked, whatever they hold now."""
+
+
+def code_seen(known: CodeSeen | None = None) -> CodeSeen:
+    """Look at the code now. Files are read only if one of them was written.
+
+    Args:
+        known: what another process saw; if it saw these very files, its digest is taken.
+    """
+    now, before = look(code_paths()), first_look()
+    files = {path for path in before if _is_code(path)} | set(now)
+    marks = canonical_digest([(str(path), mark) for path, mark in now.items()])
+    return CodeSeen(
+        digest=known.digest if known is not None and known.marks == marks else _digest(tuple(now.items())),
+        marks=marks,
+        touched=tuple(
+            path.relative_to(PACKAGE.parent).as_posix() for path in sorted(files) if before.get(path) != now.get(path)
+        ),
+    )
+
+
+@lru_cache(maxsize=4)
+def _digest(marks: tuple[tuple[Path, FileMark], ...]) -> str:
+    try:
+        return code_digest((path for path, _ in marks), PACKAGE.parent)
+    except OSError:
+        return ""
 
 
 def code_paths() -> tuple[Path, ...]:
@@ -12,13 +61,34 @@ def code_paths() -> tuple[Path, ...]:
     Those that run it, those that decide on which device and in what environment, and those that write it down. What
     judges records is not among them: a verdict can be taken again at any time.
     """
-    rooms = (path for room in _ROOMS for path in (_PACKAGE / room).rglob("*.py"))
-    return tuple(sorted((*rooms, _PACKAGE / "errors.py")))
+    return tuple(sorted(path for path in PACKAGE.rglob("*.py") if _is_code(path)))
+
+
+def _is_code(path: Path) -> bool:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first in _ROOMS or first == "errors.py"
+
+
+def own_modules() -> dict[str, str]:
+    """Digests of the modules that this process has loaded and that nobody installed: a user's own models and data.
+
+    What is installed is recorded by its version.
+    """
+    library = sysconfig.get_path("stdlib") + "/"
+    files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
+    return {
+        name: code_digest((Path(file),), Path(file).parent)
+        for name, file in sorted(files.items())
+        if file.endswith(".py")
+        and not file.startswith((library, f"{PACKAGE}/"))
+        and not any(part in file for part in _INSTALLED)
+        and Path(file).is_file()
+    }
 
 
 def evaluator_paths() -> tuple[Path, ...]:
     """The modules that turn final weights and files into right and wrong: from stored pixels to bits."""
-    jobs = _PACKAGE / "jobs"
+    jobs = PACKAGE / "jobs"
     workloads = jobs / "workloads"
     named = (
         jobs / "cores.py",
@@ -26,7 +96,7 @@ def evaluator_paths() -> tuple[Path, ...]:
         # Weights come to the model through the one; the other makes float32 mean float32.
         jobs / "state.py",
         jobs / "training.py",
-        _PACKAGE / "records" / "bits.py",
+        PACKAGE / "records" / "bits.py",
         workloads / "build.py",
         workloads / "evaluate.py",
         workloads / "network.py",

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.jobs.code import code_seen
 from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round, describe_start
+from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
@@ -124,6 +126,8 @@ class _Conductor:
         self._say = say
         self._interference = interference
         now_s = time.monotonic()
+        # At the latest now, before anything of the run goes on.
+        first_look()
         self._leased_s = now_s if leased_at is None else leased_at
         self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
         # DistributedDataParallel moves bytes that nobody counts.
@@ -227,6 +231,7 @@ class _Conductor:
                 raise
         finally:
             # In any case: an open record stays locked for as long as this process lives.
+            code = code_seen()
             record = self._writer.close(
                 Outcome(
                     status=status,
@@ -235,6 +240,8 @@ class _Conductor:
                     spans=tuple(self._spans),
                     leased_s=time.monotonic() - self._leased_s,
                     moved_bytes=None if self._is_moving else self._moved_bytes,
+                    code_digest=code.digest,
+                    code_touched=code.touched,
                 )
             )
         return record

@@ -115,7 +115,13 @@ class _Coordinator:
 
     def _describe(self, star: Star, links: tuple[Link, ...]) -> Opened:
         return Opened(
-            facts=worker_facts(self._task.name, device_id=None, spawned_s=self._spawned_s, first_step_s=None),
+            facts=worker_facts(
+                self._task.name,
+                device_id=None,
+                spawned_s=self._spawned_s,
+                first_step_s=None,
+                code=self._task.asked.code,
+            ),
             host_facts=self._task.asked.other_host_facts(),
             data_digest=self._workload.digest,
             data_counts=self._workload.counts,

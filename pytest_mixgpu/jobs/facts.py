@@ -7,15 +7,29 @@ import time
 
 import msgspec
 
+from pytest_mixgpu.jobs.code import CodeSeen, code_seen, own_modules
 from pytest_mixgpu.launch.isolation import DECIDING, set_aside
 from pytest_mixgpu.records.environment import host_facts, kernel_environment
 from pytest_mixgpu.records.model import HostFacts, WorkerFacts
 
 
 def worker_facts(
-    worker: str, *, device_id: str | None, spawned_s: float | None, first_step_s: float | None
+    worker: str,
+    *,
+    device_id: str | None,
+    spawned_s: float | None,
+    first_step_s: float | None,
+    code: CodeSeen | None = None,
 ) -> WorkerFacts:
-    """Describe the process that calls this."""
+    """Describe the process that calls this.
+
+    Args:
+        worker: its name.
+        device_id: the device that it has.
+        spawned_s: from the request to its first word.
+        first_step_s: from the request to the end of its first step.
+        code: what the one who asked for it saw of the code.
+    """
     capability = accelerator = version = None
     num_threads = 1
     if "torch" in sys.modules:
@@ -25,6 +39,7 @@ def worker_facts(
         accelerator = torch.version.cuda or torch.version.hip
         capability = torch.backends.cpu.get_cpu_capability()
         num_threads = torch.get_num_threads()
+    seen = code_seen(code)
     return WorkerFacts(
         worker=worker,
         host=socket.gethostname(),
@@ -38,6 +53,9 @@ def worker_facts(
         environment=kernel_environment(os.environ) | _caller_environment(),
         spawned_s=spawned_s,
         first_step_s=first_step_s,
+        code_digest=seen.digest,
+        code_touched=seen.touched,
+        own_modules=own_modules(),
     )
 
 
@@ -52,11 +70,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     host: str
     clock_s: float
     """The monotonic clock there. It counts from the boot of that host, so it says nothing elsewhere."""
+    code: CodeSeen
+    """The code, as it lay there."""
 
     @classmethod
     def now(cls) -> "Asked":
         """This moment, here."""
-        return cls(host=socket.gethostname(), clock_s=time.perf_counter())
+        return cls(host=socket.gethostname(), clock_s=time.perf_counter(), code=code_seen())
 
     def age_s(self) -> float | None:
         """Seconds since then; None on another host, where nobody can tell."""

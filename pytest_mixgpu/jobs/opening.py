@@ -41,7 +41,13 @@ def describe(
 ) -> Opened:
     """Say what this worker is and what it opened."""
     return Opened(
-        facts=worker_facts(task.name, device_id=task.device_id, spawned_s=spawned_s, first_step_s=first_step_s),
+        facts=worker_facts(
+            task.name,
+            device_id=task.device_id,
+            spawned_s=spawned_s,
+            first_step_s=first_step_s,
+            code=task.asked.code,
+        ),
         host_facts=task.asked.other_host_facts(),
         data_digest=trainer.workload.digest if task.takes_digest else "",
         data_counts=trainer.workload.counts,

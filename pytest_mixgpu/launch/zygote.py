@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import msgspec
 
+from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.launch.requests import (
     MAX_PACKET_BYTES,
     Answer,
@@ -41,6 +42,8 @@ def main() -> None:
     """Serve one supervisor until it is gone."""
     boot = msgspec.json.decode(sys.argv[1], type=Boot)
     set_process_option(PR_SET_NAME, b"mixgpu zygote")
+    # Workers load most of our modules after the fork; they compare the files with this look.
+    first_look()
     # Whatever a worker leaves behind becomes our child, so that it can be found and ended.
     set_process_option(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -102,7 +102,12 @@ class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     first_step_s: float | None = None
     """From the request to the end of the first training step (a preparation step whose result is thrown away)."""
     code_digest: str = ""
-    """Of the files of the modules of this package that the worker had loaded when it was ready; empty: not taken."""
+    """Of the code that produces the number, as it lay on this worker's host when it was ready; empty: not taken."""
+    code_touched: tuple[str, ...] = ()
+    """Files of that code that somebody wrote between the start of the worker's parent process and now: what the worker
+    has loaded may be neither what they held before nor what they hold."""
+    own_modules: dict[str, str] = {}
+    """SHA-256 of each module that it had loaded and that is not installed: a user's own model or data."""
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -266,7 +271,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     code_digest: str = ""
     """Of the code that produced the number, taken again at the end; empty: not taken."""
     code_touched: tuple[str, ...] = ()
-    """Files of that code that somebody wrote while the run went on, whatever they held in the end."""
+    """Files of that code that somebody wrote since the session first looked at them, whatever they held in the end."""
 
 
 Line = Header | Start | RoundLine | Evaluation | Fault | Outcome
