@@ -26,14 +26,23 @@ def _of_run(run: RunRecord) -> Iterator[str]:
         )
     if outcome is not None and outcome.code_touched:
         yield f"{_written(outcome.code_touched)} before run {run.id} ended, after its session had looked at the code"
-    for worker in () if run.start is None else run.start.workers:
-        if worker.code_digest not in {"", expected}:
+    for workers, host, digest, touched in _by_host(run):
+        if digest not in {"", expected}:
             yield (
-                f"{worker.worker} of run {run.id} found code {short(worker.code_digest)} on {worker.host}, "
-                f"the run was registered with {short(expected)}"
+                f"{workers} of run {run.id} found code {short(digest)} on {host}, the run was registered with "
+                f"{short(expected)}"
             )
-        if worker.code_touched:
-            yield f"{_written(worker.code_touched)} while {worker.worker} of run {run.id} started on {worker.host}"
+        if touched:
+            yield f"{_written(touched)} while {workers} of run {run.id} started on {host}"
+
+
+def _by_host(run: RunRecord) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Yield the workers that found the same, by name, with their host, the code's digest and what was written."""
+    seen: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for worker in () if run.start is None else run.start.workers:
+        seen.setdefault((worker.host, worker.code_digest, worker.code_touched), []).append(worker.worker)
+    for found, workers in seen.items():
+        yield ", ".join(workers), *found
 
 
 def _written(names: Sequence[str]) -> str:
