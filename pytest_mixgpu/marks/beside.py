@@ -8,7 +8,7 @@ from pytest_mixgpu.marks.measurement import Measurement
 from pytest_mixgpu.marks.model import Note, PassMark
 from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import lock_notes
-from pytest_mixgpu.marks.statistics import share_covered_by_range
+from pytest_mixgpu.marks.statistics import LEVEL_IN_WORDS, Spread, share_covered_by_range
 from pytest_mixgpu.marks.timings import is_share_unknown
 from pytest_mixgpu.records.model import RunRecord
 
@@ -35,11 +35,18 @@ def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> 
     return (*notes, "unattested")
 
 
-def how_sure(n: int) -> tuple[str, ...]:
-    """Say what so many runs can show."""
-    if n == 1:
-        return ("one run is an observation: how far runs lie apart is not known",)
-    return (f"the range of {n} runs covers the true median with a chance of {100 * share_covered_by_range(n):.0f} %",)
+def how_sure(mark: PassMark, spread: Spread, resolvable: float | None) -> tuple[str, ...]:
+    """Say what so many runs can show: how far they lie apart, and which difference they would have found."""
+    if spread.n == 1:
+        return ("one run is an observation: how far runs lie apart is not known, and there is no interval",)
+    covered = f"the range of {spread.n} runs covers the true median with a chance of "
+    said = [f"{covered}{100 * share_covered_by_range(spread.n):.0f} %"]
+    if spread.interval is None and spread.method:
+        said.append(spread.method)
+    if resolvable is not None:
+        what = f"a true difference of {resolvable:.3g} {mark.unit}"
+        said.append(f"{spread.n} runs so far apart could have shown {what} ({LEVEL_IN_WORDS})")
+    return tuple(said)
 
 
 def asides_of(evidence: Evidence, found: Measurement) -> tuple[str, ...]:

@@ -15,9 +15,11 @@ from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
 from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
+from pytest_mixgpu.marks.parity_beside import beside_parity
+from pytest_mixgpu.marks.rules import ruled, told, too_few
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
-from pytest_mixgpu.marks.statistics import spread_of, straddles
+from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
 from pytest_mixgpu.records.model import Role
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
@@ -49,7 +51,7 @@ def _judged(mark: PassMark, evidence: Evidence) -> Verdict:
     nominal = {index: value * scale for index, value in found.values.items() if index not in unfit}
     # A void mark still shows what was measured.
     shown = nominal or {index: value * scale for index, value in found.values.items()}
-    verdict = _with_numbers(mark, evidence, found, shown, verdict)
+    verdict = _with_numbers(mark, metric, evidence, found, shown, verdict)
     refusal = _refusal(mark, found, rehearsal=evidence.rehearsal)
     if refusal is not None:
         return replace(verdict, word=refusal[0], reason=refusal[1])
@@ -69,8 +71,13 @@ def _refusal(mark: PassMark, found: Measurement, *, rehearsal: bool) -> tuple[Wo
     return None
 
 
-def _with_numbers(
-    mark: PassMark, evidence: Evidence, found: Measurement, nominal: dict[int, float], verdict: Verdict
+def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the numbers
+    mark: PassMark,
+    metric: Metric,
+    evidence: Evidence,
+    found: Measurement,
+    nominal: dict[int, float],
+    verdict: Verdict,
 ) -> Verdict:
     """Fill in what was measured and what it is compared with, whatever the word will be."""
     verdict = replace(
@@ -84,7 +91,10 @@ def _with_numbers(
     if not values or any(math.isnan(value) for value in values):
         return verdict
     bound, origin = _bound(mark, found, nominal)
-    spread = spread_of(values)
+    spread = spread_of(values, is_ratio=metric.is_ratio)
+    # A distance has no sign, and says less of what could have been shown than the differences behind it.
+    signed = [found.signed[index] * metric.units.get(mark.unit, 1.0) for index in nominal if index in found.signed]
+    resolvable = resolvable_difference(signed) if found.signed else spread.resolvable
     return replace(
         verdict,
         bound=bound,
@@ -95,8 +105,14 @@ def _with_numbers(
         high=spread.high,
         interval=spread.interval,
         interval_method=spread.method,
+        resolvable=resolvable,
         notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),
-        details=(*how_sure(spread.n), *verdict.details),
+        details=(
+            *how_sure(mark, spread, resolvable),
+            *told(mark, rehearsal=evidence.rehearsal),
+            *beside_parity(mark, found, nominal),
+            *verdict.details,
+        ),
     )
 
 
@@ -130,17 +146,31 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
     if not evidence.rehearsal and len(found.values) < planned:
         reason = f"{len(found.values)} of {planned} planned runs were made"
         return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
+    if not evidence.rehearsal:
+        counted = [*kept, *[worst_of_all] * num_worst]
+        # An attempt that counts as the worst value speaks against a mark, and is no run that speaks for it.
+        few = too_few(mark, len(kept) if passes else len(counted))
+        forced = ("UNJUDGED", few) if few else ruled(mark, counted, verdict.bound, is_ratio=metric.is_ratio)
+        if forced is not None:
+            remedy = _further(evidence, found, mark) if forced[0] == "UNJUDGED" else ""
+            return replace(verdict, word=forced[0], reason=forced[1], remedy=remedy)
     word: Word = "PASS" if passes else "FAIL"
     return replace(verdict, word=word, reason=_reason(mark, verdict, passes=passes))
 
 
-def _further(evidence: Evidence, found: Measurement) -> str:
+def _further(evidence: Evidence, found: Measurement, mark: PassMark | None = None) -> str:
     """Say which runs would help: those that the lock names and that were not made, if there are any."""
     if evidence.rehearsal:
         return evidence.remedy()
     num_open = sum(index not in found.values for index in range(evidence.seeds.runs))
     if num_open:
         return f"make the others: --mixgpu-runs={num_open}"
+    if mark is not None:
+        return (
+            f"the lock names {evidence.seeds.runs} runs of each role: raise `runs` under [seeds] in benchmark.toml, "
+            "give the reason with --passmark-amend=plan --passmark-why=TEXT, and make them; --passmark-plan says how "
+            "many are needed"
+        )
     return (
         "no further runs are planned: a new report folder (--mixgpu-report=DIR) starts anew, and this one is kept "
         "beside it"

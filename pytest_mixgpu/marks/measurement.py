@@ -27,6 +27,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """Ideal of each repeat, for marks of a share of it."""
     own_gaps: dict[int, float] = {}
     """Distance of the controls from each other, for marks of a distance from them."""
+    signed: dict[int, float] = {}
+    """With its sign, where the value is a distance: seed-paired differences."""
     runs: tuple[RunRecord, ...] = ()
     """The runs behind the values."""
     lost: tuple[RunRecord, ...] = ()

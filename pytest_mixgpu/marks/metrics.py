@@ -24,6 +24,10 @@ class Metric:
     compute: Callable[[Evidence], Measurement]
     ceiling: float | None = None
     """The largest value that there can be, in the base unit."""
+    is_ratio: bool = False
+    """Whether a value is one duration over another, so that its logarithm is what is spread evenly."""
+    is_of_whole: bool = False
+    """Whether there is one value of the whole experiment, however many runs it has."""
 
 
 def cost_per_result(evidence: Evidence) -> Measurement:
@@ -57,6 +61,7 @@ _ALL = (
         units={"x": 1.0},
         forms=(("at_least", "ideal"), ("at_least", None)),
         compute=speedup,
+        is_ratio=True,
     ),
     Metric(
         name="parity",
@@ -94,6 +99,7 @@ _ALL = (
         units={},
         forms=(("at_most", None),),
         compute=cost_per_result,
+        is_of_whole=True,
     ),
 )
 METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}

@@ -29,6 +29,7 @@ def parity(evidence: Evidence) -> Measurement:
     controls: tuple[Slot, ...] = tuple((plan.name, "") for plan in control_plans)
     paired = pair_any(evidence, (mixed, *controls))
     values: dict[int, float] = {}
+    signed: dict[int, float] = {}
     gaps: dict[int, float] = {}
     unfit: list[Blemish] = []
     lacking = list(paired.lacking)
@@ -44,11 +45,13 @@ def parity(evidence: Evidence) -> Measurement:
         if len(points) != len(scores):
             lacking.append(f"repeat {repeat.index} has a run without a score on the test set")
             continue
-        values[repeat.index] = float(distance_points(points[0], points[1:]))
+        difference = difference_points(points[0], points[1:])
+        values[repeat.index], signed[repeat.index] = float(abs(difference)), float(difference)
         gaps[repeat.index] = float(max(points[1:]) - min(points[1:]))
     identical = _identical(paired)
     return Measurement(
         values={index: value for index, value in values.items() if index not in identical},
+        signed=signed,
         own_gaps=gaps,
         runs=paired.runs,
         lost=paired.lost,
@@ -96,9 +99,9 @@ def fleet_accuracy(evidence: Evidence) -> Measurement:
     )
 
 
-def distance_points(mixed: Fraction, controls: Sequence[Fraction]) -> Fraction:
-    """Return how far a mixed run's accuracy lies from the mean of its controls."""
-    return abs(mixed - sum(controls, Fraction(0)) / len(controls))
+def difference_points(mixed: Fraction, controls: Sequence[Fraction]) -> Fraction:
+    """Return how far a mixed run's accuracy lies above the mean of its controls, exactly."""
+    return mixed - sum(controls, Fraction(0)) / len(controls)
 
 
 def mixture_faults(mixed: RunRecord) -> list[str]:
@@ -212,7 +215,7 @@ def _parity_details(evidence: Evidence, paired: Paired, mixed: Slot, controls: S
         others = [accuracy_points(test) for slot in controls if (test := tests[slot]) is not None]
         if mine is None or not others:
             continue
-        signed.append(float(accuracy_points(mine) - sum(others, Fraction(0)) / len(others)))
+        signed.append(float(difference_points(accuracy_points(mine), others)))
         if label == "":
             said.append(
                 f"one image is {100 / mine.num_total:.2f} points; an accuracy has a standard error of "

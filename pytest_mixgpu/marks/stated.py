@@ -13,10 +13,16 @@ from pytest_mixgpu.marks.comparison import meets
 from pytest_mixgpu.marks.lock import Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict
+from pytest_mixgpu.marks.rules import ruled, told, too_few
+from pytest_mixgpu.marks.statistics import spread_of
 from pytest_mixgpu.timing.model import Samples
 
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "µs": 1e6, "ns": 1e9, "min": 1 / 60, "h": 1 / 3600}
 """How many of a unit make a second."""
+_ONE_RUN = (
+    "samples and numbers are those of one run: give the suite a plan and judge the `runs` fixture, or leave "
+    "least_runs and straddling out of the marker"
+)
 
 
 def judge_samples(
@@ -147,13 +153,24 @@ def _compare(mark: PassMark, verdict: Verdict, value: float) -> Verdict:
     passes = meets(abs(value) if mark.comparator == "within" else value, mark.comparator, mark.bound)
     relation = {"at_least": "at least", "at_most": "at most", "within": "within"}[mark.comparator]
     state = "is" if passes else "is not"
-    return replace(
+    spread = spread_of([value])
+    is_rehearsal = "rehearsal" in verdict.qualifiers
+    verdict = replace(
         verdict,
-        word="PASS" if passes else "FAIL",
         value=value,
         n=1,
         low=value,
         high=value,
+        interval_method=spread.method,
+        details=(*verdict.details, *told(mark, rehearsal=is_rehearsal)),
+    )
+    few = too_few(mark, 1)
+    forced = ("UNJUDGED", few) if few else ruled(mark, [value], mark.bound)
+    if forced is not None and not is_rehearsal:
+        return replace(verdict, word=forced[0], reason=forced[1], remedy=_ONE_RUN)
+    return replace(
+        verdict,
+        word="PASS" if passes else "FAIL",
         reason=f"{mark.metric} {value:.6g} {mark.unit} {state} {relation} {mark.bound:.6g} {mark.unit}",
     )
 

@@ -11,7 +11,9 @@ from pytest_mixgpu.report.verdict_rows import gravest_word, notes_of
 
 _LIMIT = 100_000
 
-_NUMERIC = frozenset({"metric", "value", "comparator", "bound", "bound_origin", "unit", "low", "high", "interval"})
+_NUMERIC = frozenset(
+    {"metric", "value", "comparator", "bound", "bound_origin", "unit", "low", "high", "interval", "resolvable"}
+)
 """A claim has no number: properties without a value would only be noise in its report."""
 
 
@@ -54,6 +56,7 @@ def _values(verdict: Verdict) -> dict[str, str]:
         "low": _number(verdict.low),
         "high": _number(verdict.high),
         "interval": "" if interval is None else f"{interval[0]!r} {interval[1]!r}",
+        "resolvable": _number(verdict.resolvable),
         "qualifiers": " ".join(verdict.qualifiers),
         "notes": " ".join(notes_of(verdict)),
         "pool": verdict.pool,

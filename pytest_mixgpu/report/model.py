@@ -64,6 +64,9 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     spread: str = ""
     """Range of the runs' values; empty for one run, which has none."""
     interval: str = ""
+    """With its method; empty where there is none."""
+    resolvable: str = ""
+    """The smallest difference that so many runs could have shown, with its unit; empty for one run."""
     qualifiers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reason: str

@@ -96,6 +96,10 @@ def _facts(row: MarkRow) -> Iterator[str]:
             yield f"spread {row.spread}"
         if row.interval:
             yield f"95 % {row.interval}"
+        elif row.n:
+            yield "no interval"
+        if row.resolvable:
+            yield f"could show {row.resolvable}"
     if row.notes:
         yield ", ".join(row.notes)
 

@@ -69,6 +69,13 @@ def interval_of(verdict: Verdict) -> str:
     return f"{low} to {high}{method}"
 
 
+def resolvable_of(verdict: Verdict) -> str:
+    """Write the smallest difference that the runs could have shown; empty for one run, which shows none."""
+    return (
+        "" if verdict.resolvable is None else f"{units.format_number(verdict.resolvable)} {clean(verdict.unit)}".strip()
+    )
+
+
 def mark_row(verdict: Verdict) -> MarkRow:
     """Lay out one verdict, with every text neutralised."""
     value, bound = value_and_bound(verdict)
@@ -85,6 +92,7 @@ def mark_row(verdict: Verdict) -> MarkRow:
         n=verdict.n,
         spread=spread_of(verdict),
         interval=interval_of(verdict),
+        resolvable=resolvable_of(verdict),
         qualifiers=tuple(verdict.qualifiers),
         notes=notes_of(verdict),
         reason=clean(verdict.reason),

@@ -72,11 +72,12 @@ def test_value_and_bound_stand_side_by_side(value: float | None, expected: tuple
 
 def test_one_run_has_no_spread_and_several_have() -> None:
     """A single observation is not given a range of its own."""
-    several = speedup(n=3, low=1.8, high=1.9, interval=(1.71, 1.98), interval_method="t, 3 runs")
+    several = speedup(n=3, low=1.8, high=1.9, interval=(1.71, 1.98), interval_method="t, 3 runs", resolvable=0.12)
     row = mark_row(several)
 
-    assert mark_row(speedup()).spread == ""
+    assert (mark_row(speedup()).spread, mark_row(speedup()).resolvable) == ("", "")
     assert (row.spread, row.interval) == ("1.80 to 1.90", "1.71 to 1.98 (t, 3 runs)")
+    assert row.resolvable == "0.120 x"
 
 
 def test_the_median_round_is_a_round_that_was() -> None:

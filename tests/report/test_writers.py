@@ -84,7 +84,7 @@ def test_the_summary_has_one_entry_a_mark() -> None:
     report = report_of(all_verdicts(), records())
     text = "\n".join(line.text for line in summary_lines(report, page="reports/e1/index.html"))
 
-    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1 (one run)" in text
+    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1 (one run)  no interval" in text
     assert "spread none" not in text
     assert "preliminary, unanchored" in text
     assert "PASS              e1-wait" in text
