@@ -1,6 +1,6 @@
 """What report folders hold: from ledgers and records to values for the judge. Imports no pytest, judges nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,10 +8,14 @@ import msgspec
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.evidence import LedgerState, LostRun
 from pytest_mixgpu.marks.git import GitWitness, witness
+from pytest_mixgpu.marks.lock_file import Lock, digests_since
+from pytest_mixgpu.records.chain import LedgerReading
 from pytest_mixgpu.records.integrity import check_record
 from pytest_mixgpu.records.ledger import LedgerEntry
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.store import RunStore, StoredRun
+
+MAX_REPAIRS_TOLD = 3
 
 
 class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,10 +26,17 @@ class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
     lost: tuple[LostRun, ...]
     seals: dict[str, tuple[str, ...]]
     ledger: LedgerState
+    homes: dict[str, Path]
+    """The report folder of each run, by its id."""
 
 
-def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
+def read_runs(folders: Sequence[Path], suite: str, *, lock: Lock | None = None) -> StoredRuns:
     """Read all registered runs of a suite, whatever became of them.
+
+    Args:
+        folders: report folders.
+        suite: whose runs are read.
+        lock: the suite's lock as it is now: a ledger that was opened under another one says so.
 
     Raises:
         RecordError: two folders hold one run: the same folder twice, or a copy of it.
@@ -34,7 +45,8 @@ def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
     records: list[RunRecord] = []
     lost: list[LostRun] = []
     seals: dict[str, tuple[str, ...]] = {}
-    found = [run for folder in folders for run in RunStore(folder).survey(suite)]
+    surveyed = [(folder, run) for folder in folders for run in RunStore(folder).survey(suite)]
+    found = [run for _, run in surveyed]
     _refuse_twins(found)
     for run in found:
         registered.append(run.registered)
@@ -51,7 +63,8 @@ def read_runs(folders: Sequence[Path], suite: str) -> StoredRuns:
         records=tuple(records),
         lost=tuple(lost),
         seals=seals,
-        ledger=_ledger_state(folders, found),
+        ledger=_ledger_state(folders, found, suite, lock),
+        homes={run.id: folder for folder, run in surveyed},
     )
 
 
@@ -80,33 +93,64 @@ def _refuse_twins(runs: Sequence[StoredRun]) -> None:
         if run.id in seen:
             raise RecordError(
                 f"run {run.id} stands in {seen[run.id]} and again in {run.folder}: a report folder, or a copy of it, "
-                "was given twice; give each once (--mixgpu-records)"
+                "was given twice; give each once (--mixgpu-records). Where runs were added to both copies, neither "
+                "holds them all, and only the one that went on as the original can be judged"
             )
         seen[run.id] = run.folder
 
 
-def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun]) -> LedgerState:
+def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun], suite: str, lock: Lock | None) -> LedgerState:
     """One folder's head and count; of several, the heads joined and the counts added up."""
-    readings = [RunStore(folder).ledger.read() for folder in folders]
-    torn = [(folder, reading) for folder, reading in zip(folders, readings, strict=True) if reading.torn]
+    stores = [RunStore(folder) for folder in folders]
+    readings = [store.ledger.read() for store in stores]
     strays = [
-        f"{folder}: the run folder {name} is not in the ledger"
-        for folder in folders
-        for name in RunStore(folder).strays()
+        f"{store.folder}: the run folder {name} is not in the ledger" for store in stores for name in store.strays()
     ]
     return LedgerState(
         head="+".join(reading.head for reading in readings),
         count=sum(reading.count for reading in readings),
-        faults=(
-            *(fault for reading in readings for fault in reading.faults),
-            *strays,
-        ),
-        notes=tuple(
-            f"{folder}: the ledger ends with {len(reading.torn)} bytes of an entry that was never whole, as a killed "
-            "writer leaves it; what it was to say does not count"
-            for folder, reading in torn
-            if not reading.faults
+        faults=(*(fault for reading in readings for fault in reading.faults), *strays),
+        notes=(
+            *(
+                note
+                for folder, reading in zip(folders, readings, strict=True)
+                for note in (*_torn_notes(folder, reading), *_opening_notes(folder, reading, suite, lock))
+            ),
+            *_copy_notes(folders, readings),
         ),
         entries=tuple(entry for run in runs for entry in (run.registered, run.closed) if entry is not None),
         running=tuple(run.id for run in runs if run.is_running),
     )
+
+
+def _torn_notes(folder: Path, reading: LedgerReading) -> Iterator[str]:
+    """Say where a writer was killed in the middle of a line: at the end now, and wherever that was repaired."""
+    repairs = [entry for entry in reading.entries if entry.note and entry.event in {"open", "repair"}]
+    for entry in repairs[:MAX_REPAIRS_TOLD]:
+        yield f"{folder}: line {entry.n + 1} of the ledger says that it {entry.note}"
+    if len(repairs) > MAX_REPAIRS_TOLD:
+        yield f"{folder}: {len(repairs) - MAX_REPAIRS_TOLD} more lines of the ledger say the like"
+    if reading.torn and not reading.faults:
+        yield (
+            f"{folder}: the ledger ends with {len(reading.torn)} bytes of an entry that was never whole, as a killed "
+            "writer leaves it; what it was to say does not count"
+        )
+
+
+def _opening_notes(folder: Path, reading: LedgerReading, suite: str, lock: Lock | None) -> Iterator[str]:
+    """Say under which lock the ledger was opened, if that is none that the suite's lock ever was."""
+    opening = reading.entries[0] if reading.entries else None
+    if lock is None or opening is None or opening.event != "open" or opening.suite != suite:
+        return
+    if opening.lock_digest not in digests_since(lock, 0):
+        under = f"the lock {opening.lock_digest[:12]}…" if opening.lock_digest else "no lock"
+        yield f"{folder}: the ledger was opened under {under}, which the chain of the present lock does not know"
+
+
+def _copy_notes(folders: Sequence[Path], readings: Sequence[LedgerReading]) -> Iterator[str]:
+    """Say which ledgers began as one: in which of them later runs belong nobody can tell."""
+    begun: dict[str, Path] = {}
+    for folder, reading in zip(folders, readings, strict=True):
+        if reading.first and reading.first in begun:
+            yield f"{begun[reading.first]} and {folder} hold copies of one ledger that went on apart from each other"
+        begun.setdefault(reading.first, folder)

@@ -1,5 +1,6 @@
 """How files are opened, told apart and made to last: from paths and bytes to what the disk holds. Imports no torch."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ def opened(path: Path) -> Iterator[BinaryIO | None]:
     except FileNotFoundError:
         yield None
         return
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("found a link in its place, expected a file") from error
+        raise
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError("found something else than a file in its place, expected a file")

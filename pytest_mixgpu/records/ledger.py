@@ -5,12 +5,14 @@ chain. The chain alone cannot show that its own end was cut off or that it was r
 kept outside.
 """
 
+import io
 import os
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -47,30 +49,26 @@ class Ledger:
     @property
     def head(self) -> str:
         """SHA-256 of the last whole line; empty where there is none. Reads the end of the file only."""
-        with opened(self.path) as file:
-            if file is None:
-                return ""
+        with self._looked_at() as file:
             size = file.seek(0, os.SEEK_END)
             # What is torn and the line before it are two lines at most, where the ledger is one at all.
             file.seek(max(0, size - 2 * (MAX_LINE_BYTES + 1)))
             *lines, _ = file.read().split(b"\n")
-            if len(lines) > 1 or (lines and size <= 2 * (MAX_LINE_BYTES + 1)):
-                return sha256(lines[-1]).hexdigest()
+            if len(lines) > 1 or size <= 2 * (MAX_LINE_BYTES + 1):
+                return sha256(lines[-1]).hexdigest() if lines else ""
         return self._scan(keep_entries=False).head
 
     @property
     def count(self) -> int:
         """Number of whole lines."""
-        with opened(self.path) as file:
-            if file is None:
-                return 0
+        with self._looked_at() as file:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(CHUNK_BYTES), b""))
 
     @property
     def identity(self) -> str:
         """SHA-256 of the first line: copies of one ledger share it, other ledgers do not. Empty for no whole line."""
-        with opened(self.path) as file:
-            line = b"" if file is None else file.readline(MAX_LINE_BYTES + 1)
+        with self._looked_at() as file:
+            line = file.readline(MAX_LINE_BYTES + 1)
         return sha256(line[:-1]).hexdigest() if line.endswith(b"\n") else ""
 
     def read(self) -> LedgerReading:
@@ -186,6 +184,16 @@ class Ledger:
             except (OSError, LedgerError):
                 return reading
         return reading
+
+    @contextmanager
+    def _looked_at(self) -> Iterator[BinaryIO]:
+        """Open the file, or what holds nothing in place of one that is not there or is none: `read` says so."""
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(opened(self.path))
+            except OSError:
+                file = None
+            yield io.BytesIO() if file is None else file
 
     def _scan(self, *, keep_entries: bool, heads: Collection[str] = ()) -> LedgerReading:
         try:

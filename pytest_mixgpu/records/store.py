@@ -4,8 +4,10 @@ A run is registered in the ledger before anything of it starts, and closed there
 was never closed is aborted, whatever its record says, and counts.
 """
 
+import errno
 import fcntl
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -15,7 +17,8 @@ from pytest_mixgpu.records.assemble import Story, assemble
 from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.codec import encode
 from pytest_mixgpu.records.digests import folder_digests
-from pytest_mixgpu.records.ledger import Ledger, sync_folder, write_all
+from pytest_mixgpu.records.files import opened, sync_folder, write_all
+from pytest_mixgpu.records.ledger import Ledger
 from pytest_mixgpu.records.model import Header, Line, Outcome, RunRecord
 
 RECORD_NAME = "record.jsonl"
@@ -49,20 +52,26 @@ class RunWriter:
         self._ledger = ledger
         self._path = folder / RECORD_NAME
         self._story = Story()
+        self._size_bytes = 0
         self._handle: int | None = os.open(
             self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
         )
-        # Held until the process ends or the run is closed: tells a run that goes on from one that was aborted.
-        fcntl.flock(self._handle, fcntl.LOCK_EX)
-        self._append(header)
-        os.fsync(self._handle)
-        sync_folder(folder)
+        try:
+            # Held until the process ends or the run is closed: tells a run that goes on from one that was aborted.
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            self._append(header)
+            os.fsync(self._handle)
+            sync_folder(folder)
+        except BaseException:
+            self.abandon()
+            raise
 
     def write(self, line: Line) -> None:
         """Add a line; it survives a kill of this process from here on.
 
         Raises:
-            RecordError: the line could not be read back, cannot follow those before it, or the run is closed.
+            RecordError: the line could not be read back, cannot follow those before it, cannot be written, or the run
+                is closed. The lines before it are there in any case.
         """
         if isinstance(line, Header | Outcome):
             raise RecordError(
@@ -75,14 +84,20 @@ class RunWriter:
 
         Args:
             outcome: how the run ended; its `files` are filled in here.
+
+        Raises:
+            RecordError: the outcome cannot be written.
+            LedgerError: the close cannot be written. The run is aborted in either case.
         """
-        files = folder_digests(self.folder, without=(RECORD_NAME,))
-        self._append(msgspec.structs.replace(outcome, files=files))
-        if self._handle is not None:
-            os.fsync(self._handle)
-        record = assemble(self._path.read_bytes(), path=self._path)
-        self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
-        self.abandon()
+        try:
+            files = folder_digests(self.folder, without=(RECORD_NAME,))
+            self._append(msgspec.structs.replace(outcome, files=files))
+            if self._handle is not None:
+                os.fsync(self._handle)
+            record = assemble(self._path.read_bytes(), path=self._path)
+            self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
+        finally:
+            self.abandon()
         return record
 
     def abandon(self) -> None:
@@ -97,7 +112,16 @@ class RunWriter:
             raise RecordError(f"{where} is closed: nothing can be added to its record")
         raw = encode(line)
         self._story.take(line, where=where)
-        write_all(self._handle, raw + b"\n")
+        try:
+            write_all(self._handle, raw + b"\n")
+        except OSError as error:
+            # Half a line would spoil the next one; to take it away needs no room.
+            os.ftruncate(self._handle, self._size_bytes)
+            raise RecordError(
+                f"{where}: its record {self._path} cannot be written: {error}. The lines before are there still; make "
+                "room, or report into another folder (`--mixgpu-report`)"
+            ) from error
+        self._size_bytes += len(raw) + 1
 
 
 class RunStore:
@@ -124,15 +148,18 @@ class RunStore:
             folder.mkdir(parents=True)
         except FileExistsError as error:
             raise RecordError(f"{folder} is there already, expected a run id that is new") from error
-        # The record comes first and is locked, so that whoever finds the entry finds a run that is being written.
-        writer = RunWriter(folder, header, self.ledger)
-        try:
+        except OSError as error:
+            raise RecordError(
+                f"{folder} cannot be made: {error}; report into another folder (`--mixgpu-report`)"
+            ) from error
+        with ExitStack() as undo:
+            undo.callback(folder.rmdir)
+            undo.callback((folder / RECORD_NAME).unlink, missing_ok=True)
+            # The record comes first and is locked, so that whoever finds the entry finds a run that is being written.
+            writer = RunWriter(folder, header, self.ledger)
+            undo.callback(writer.abandon)
             self.ledger.append(entry_for(header, at=header.registered_at))
-        except BaseException:
-            writer.abandon()
-            (folder / RECORD_NAME).unlink()
-            folder.rmdir()
-            raise
+            undo.pop_all()
         return writer
 
     def read(self, run_id: str) -> RunRecord:
@@ -205,7 +232,7 @@ class RunStore:
             folder = self._run_folder(registered.run_id)
             path = folder / RECORD_NAME
             is_running = closed is None and _is_locked(path)
-            record = assemble(path.read_bytes(), path=path, dropped=faults)
+            record = assemble(_content(path), path=path, dropped=faults)
         except (RecordError, OSError) as error:
             faults.append(str(error))
         else:
@@ -242,9 +269,18 @@ def entry_for(header: Header, *, at: str, record: RunRecord | None = None) -> Le
     )
 
 
+def _content(path: Path) -> bytes:
+    with opened(path) as file:
+        if file is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return file.read()
+
+
 def _is_locked(path: Path) -> bool:
     """Return whether a living process holds the record for writing; False where locks are not known."""
-    with path.open("rb") as file:
+    with opened(path) as file:
+        if file is None:
+            return False
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -255,7 +291,11 @@ def _is_locked(path: Path) -> bool:
 
 
 def _is_header_alone(folder: Path) -> bool:
-    if [path.name for path in folder.iterdir()] not in ([], [RECORD_NAME]):
+    try:
+        if [path.name for path in folder.iterdir()] not in ([], [RECORD_NAME]):
+            return False
+        record = folder / RECORD_NAME
+        return not record.is_symlink() and (not record.exists() or _content(record).count(b"\n") <= 1)
+    except OSError:
+        # Something else than a folder with a file in it was never left by a session.
         return False
-    record = folder / RECORD_NAME
-    return not record.exists() or record.read_bytes().count(b"\n") <= 1
