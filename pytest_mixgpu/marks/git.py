@@ -3,31 +3,47 @@
 A date in git can be set by hand; that is said where the date is shown. Only a push that others saw bounds it.
 """
 
-import os
-import subprocess
-from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
-from pytest_mixgpu.errors import LockError
+from pytest_mixgpu.errors import LockError, RepositoryError
 from pytest_mixgpu.marks.lock_file import lock_digest, parse_lock
+from pytest_mixgpu.marks.lock_history import WHOLE, Commit, LockHistory, Version
+from pytest_mixgpu.records.repository import Repository
 
-Problem = Literal["", "no-git", "no-repository", "shallow", "untracked", "uncommitted", "not-in-history", "unreadable"]
+Problem = Literal[
+    "", "no-git", "no-repository", "no-lock", "link", "untracked", "uncommitted", "not-in-history", "shallow",
+    "partial", "slow", "unreadable",
+]  # fmt: skip
 
-_TIMEOUT_S = 30.0
-_SAFE_VARIABLES = ("PATH", "HOME", "USER", "LANG", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR")
+_MOST_BRANCHES = 3
+_SHORT = 12
 
 
 class Bringing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A commit that brought one state of the lock."""
+    """The commit since which a mark or claim, or the whole lock, is as it is now. With a problem, the rest is empty."""
 
-    lock_digest: str
-    commit: str
-    author_date: str
-    committer_date: str
+    id: str = ""
+    """Of the mark or claim; empty for the lock as a whole."""
+    problem: Problem = ""
+    message: str = ""
+    remedy: str = ""
+    commit: str = ""
+    author_date: str = ""
+    committer_date: str = ""
+    """ISO 8601; when the commit was made, or last rewritten."""
+    branches: tuple[str, ...] | None = ()
+    """Remote-tracking branches of this clone that contain it, the first few; None: git took too long to say."""
+    remarks: tuple[str, ...] = ()
+    """What else is to be known: it was moved since, its dates contradict each other, it is a merge."""
+    ancestor: bool = True
+    """Whether it is in the history of HEAD."""
+    elsewhere: "Bringing | None" = None
+    """Where this commit came after the first run: the first one of all that held the same value, which did not last
+    till HEAD. It is on another branch, as a rebase or a squash leaves it, or the value was taken back in between."""
 
 
 class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,6 +54,10 @@ class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One sentence on the problem."""
     remedy: str = ""
     """What to do about it."""
+    repository: str = ""
+    """Name of the folder that holds the repository."""
+    lock_digest: str = ""
+    """Of the lock that HEAD holds."""
     commit: str = ""
     """The commit that brought the lock's present content."""
     author_date: str = ""
@@ -49,26 +69,26 @@ class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     clean: bool = False
     """Whether the file on disk is what HEAD holds."""
     first_run_at: str = ""
-    brought: tuple[Bringing, ...] = ()
-    """The commits in the history of HEAD that changed the lock, newest first, as far as they can be read as one."""
+    marks: tuple[Bringing, ...] = ()
+    """For each mark and claim the commit that brought its present value, which the lock's may only have followed."""
+    remarks: tuple[str, ...] = ()
+    """What else is to be known of the repository: it is a submodule, and what the one around it holds of it."""
     before_first_run: bool | None = None
     """Whether author's and committer's date both lie before the first run; None: there was no run, or no date."""
 
 
-def witness(lock_path: Path, first_run_at: str | None) -> GitWitness:
-    """Ask git which commit brought the lock's present content, and whether that was before the first run.
+def witness(lock_path: Path, first_run_at: str | None, *, now: datetime | None = None) -> GitWitness:
+    """Ask git which commits brought the lock's present values, and whether its content was before the first run.
 
     Args:
         lock_path: the lock; it need not exist.
         first_run_at: when the first run was registered, ISO 8601; None or empty if there was none.
+        now: a later date lies in the future; the host's clock if not said.
     """
-    folder, name = lock_path.resolve().parent, lock_path.name
     try:
-        found = _ask(folder, name)
-    except FileNotFoundError:
-        return _problem("no-git", "git is not installed", "install git and judge in a clone of the repository")
-    except (OSError, subprocess.SubprocessError) as error:
-        return _problem("unreadable", f"git did not answer: {error}", "see that `git status` works here")
+        found = _ask(lock_path, first_run_at or "", now or datetime.now(UTC))
+    except RepositoryError as error:
+        return _problem(cast("Problem", error.problem), str(error), error.remedy)
     if found.problem or not first_run_at:
         return found
     return msgspec.structs.replace(found, first_run_at=first_run_at, before_first_run=is_before(found, first_run_at))
@@ -92,98 +112,188 @@ def is_before(found: GitWitness | Bringing, moment: str) -> bool | None:
     return max(author, committer) <= limit
 
 
-def _ask(folder: Path, name: str) -> GitWitness:
-    if not folder.is_dir():
-        return _problem("no-repository", f"there is no folder {folder}", "judge in a clone of the repository")
-    inside = _git(folder, "rev-parse", "--is-inside-work-tree")
-    if inside.returncode or inside.stdout.strip() != "true":
-        return _without_repository(inside.stderr)
-    if _git(folder, "rev-parse", "--is-shallow-repository").stdout.strip() != "false":
-        return _problem(
-            "shallow",
-            "this is a shallow clone: the commit that brought the lock may be cut off",
-            "git fetch --unshallow (in CI: a checkout with its whole history)",
-        )
-    if not _git(folder, "ls-files", "--", name).stdout.strip():
-        return _problem("untracked", f"{name} is not under version control", f"git add {name} && git commit")
-    head = _git(folder, "rev-parse", "--verify", "HEAD").stdout.strip()
+def _ask(lock_path: Path, first_run_at: str, now: datetime) -> GitWitness:
+    repository = Repository.of(lock_path.parent)
+    name = lock_path.name
+    path = repository.prefix + name
+    if lock_path.is_symlink():
+        message = f"{name} is a symbolic link, of which git holds only where it points to"
+        return _problem("link", message, "put the file itself there")
+    head = repository.head()
+    held = repository.blob(head, path) if head else None
+    if not lock_path.is_file():
+        if held is None:
+            return _problem("no-lock", f"there is no {name}", "pytest --passmark-freeze, then commit the lock")
+        return _problem("no-lock", f"there is no {name} on disk, but HEAD holds one", f"git checkout HEAD -- {name}")
+    if held is None:
+        return _not_committed(repository, head, path)
     # Not `git status`: it takes the index's word (assume-unchanged, skip-worktree) and sees through filters.
-    if not head or not _is_in_head(folder, name):
-        return _problem("uncommitted", f"{name} differs from what is committed", f"git commit {name}")
-    return _commit_of(folder, name, head)
+    # Ends of lines may be another system's.
+    if held.replace(b"\r\n", b"\n") != lock_path.read_bytes().replace(b"\r\n", b"\n"):
+        filters = repository.run("check-attr", "-z", "filter", "--", path).text.split("\0")
+        through = f" (git passes it through the filter {filters[2]})" if _is_set(filters) else ""
+        remedy = f"take {name} out of that filter in .gitattributes" if through else f"git commit {name}"
+        return _problem("uncommitted", f"{name} differs from what is committed{through}", remedy)
+    return _Asked(repository, head, path, first_run_at, now).answer(held)
 
 
-def _is_in_head(folder: Path, name: str) -> bool:
-    """Whether the file's bytes on disk are those that HEAD holds; ends of lines may be another system's."""
-    blob = _git_bytes(folder, "cat-file", "blob", f"HEAD:./{name}")
-    if blob.returncode:
-        return False
-    return blob.stdout.replace(b"\r\n", b"\n") == (folder / name).read_bytes().replace(b"\r\n", b"\n")
+def _is_set(attribute: list[str]) -> bool:
+    return len(attribute) > 2 and attribute[2] not in {"unspecified", "unset", ""}
 
 
-def _commit_of(folder: Path, name: str, head: str) -> GitWitness:
-    log = _git(folder, "log", "-1", "--format=%H%x00%aI%x00%cI", "HEAD", "--", name)
-    commit, _, dates = log.stdout.strip().partition("\0")
-    author, _, committer = dates.partition("\0")
-    here = _git(folder, "rev-parse", "--verify", f"HEAD:./{name}").stdout.strip()
-    there = _git(folder, "rev-parse", "--verify", f"{commit}:./{name}").stdout.strip() if commit else ""
-    if log.returncode or not commit or not here or here != there:
-        return _problem(
-            "not-in-history", f"no commit in the history of HEAD brought {name} as it is now", f"git commit {name}"
-        )
-    ancestor = _git(folder, "merge-base", "--is-ancestor", commit, head).returncode == 0
-    return GitWitness(
-        commit=commit,
-        author_date=author,
-        committer_date=committer,
-        head=head,
-        ancestor=ancestor,
-        clean=True,
-        brought=tuple(_history(folder, name)),
-    )
-
-
-def _history(folder: Path, name: str) -> Iterator[Bringing]:
-    log = _git(folder, "log", "--format=%H%x00%aI%x00%cI", "HEAD", "--", name)
-    for line in log.stdout.splitlines():
-        commit, author, committer = line.split("\0")
-        blob = _git(folder, "cat-file", "blob", f"{commit}:./{name}")
-        try:
-            lock = parse_lock(blob.stdout, where=name) if blob.returncode == 0 else None
-        except LockError:
-            continue
-        if lock is not None:
-            yield Bringing(lock_digest=lock_digest(lock), commit=commit, author_date=author, committer_date=committer)
-
-
-def _without_repository(stderr: str) -> GitWitness:
-    if "dubious ownership" in stderr:
-        return _problem(
-            "unreadable",
-            "git refuses to read this repository, which belongs to another user",
-            "git config --global --add safe.directory for it",
-        )
+def _not_committed(repository: Repository, head: str, path: str) -> GitWitness:
+    name = path.rpartition("/")[2]
+    if repository.run("ls-files", "-z", "--", path).text:
+        return _problem("uncommitted", f"{name} was added and never committed", f"git commit {name}")
+    siblings = repository.run("ls-tree", "-z", "--name-only", f"{head or 'HEAD'}:{repository.prefix}").text
+    twin = next((other for other in siblings.split("\0") if other.lower() == name.lower()), "")
+    if twin:
+        message = f"HEAD holds {twin}, which is spelled otherwise than {name}"
+        return _problem("untracked", message, f"git mv {twin} {name} && git commit")
+    is_ignored = repository.run("check-ignore", "--quiet", "--", path).code == 0
+    ignored = ", and .gitignore keeps it out" if is_ignored else ""
+    force = "-f " if is_ignored else ""
     return _problem(
-        "no-repository",
-        "there is no git repository here (an archive holds no history)",
-        "judge in a clone of the repository, with its whole history",
+        "untracked", f"{name} is not under version control{ignored}", f"git add {force}{name} && git commit"
     )
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    done = _git_bytes(folder, *arguments)
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    )
+class _Asked:
+    """One lock that is as HEAD holds it, and what its history says."""
+
+    def __init__(self, repository: Repository, head: str, path: str, first_run_at: str, now: datetime) -> None:
+        self._repository = repository
+        self._history = LockHistory(repository)
+        self._head, self._path, self._first_run_at, self._now = head, path, first_run_at, now
+        self._branches: dict[str, tuple[str, ...] | None] = {}
+
+    def answer(self, held: bytes) -> GitWitness:
+        whole = self._bringing(WHOLE)
+        if whole.problem:
+            return _problem(whole.problem, whole.message, whole.remedy)
+        try:
+            lock = parse_lock(held.decode(), where=self._path)
+        except (LockError, UnicodeDecodeError):
+            lock = None
+        return GitWitness(
+            repository=self._repository.top.name,
+            lock_digest=lock_digest(lock),
+            commit=whole.commit,
+            author_date=whole.author_date,
+            committer_date=whole.committer_date,
+            head=self._head,
+            # It was found by going back from HEAD.
+            ancestor=True,
+            clean=True,
+            marks=() if lock is None else tuple(self._bringing(id_) for id_ in lock.ids),
+            remarks=(*whole.remarks, *_of_superproject(self._repository, self._head)),
+        )
+
+    def _bringing(self, id_: str) -> Bringing:
+        try:
+            versions = self._history.bringing(self._head, self._path, id_)
+            if not versions:
+                message = f"no commit in the history of HEAD brought {id_ or 'the lock'} as it is now, sealed"
+                return Bringing(id=id_, problem="not-in-history", message=message, remedy="restore the lock from git")
+            found = self._told(id_, versions)
+            if self._first_run_at and id_ != WHOLE and is_before(found, self._first_run_at) is False:
+                return msgspec.structs.replace(found, elsewhere=self._elsewhere(found))
+        except RepositoryError as error:
+            return Bringing(id=id_, problem=cast("Problem", error.problem), message=str(error), remedy=error.remedy)
+        return found
+
+    def _told(self, id_: str, versions: tuple[Version, ...]) -> Bringing:
+        """Tell of the earliest of several: on its line the value stands without a break since then."""
+        first, *others = sorted(versions, key=lambda one: _committed(self._history.commit(one.commit)))
+        commit = self._history.commit(first.commit)
+        remarks = list(_contradictions(self._history, first.commit, self._now))
+        if first.path != self._path:
+            remarks.append(f"the lock lay at {first.path} then, and was moved since")
+        if others:
+            also = ", ".join(one.commit[:_SHORT] for one in others)
+            remarks.append(f"it came on {len(versions)} lines that were merged: also by {also}")
+        return Bringing(
+            id=id_,
+            commit=commit.id,
+            author_date=commit.author_date,
+            committer_date=commit.committer_date,
+            branches=self._containing(commit.id),
+            remarks=tuple(remarks),
+        )
+
+    def _elsewhere(self, found: Bringing) -> Bringing | None:
+        """Return the first commit of all that held the value; from there it did not stand till now."""
+        commits = map(self._history.commit, self._history.holders(self._head, self._path, found.id))
+        told = [
+            Bringing(id=found.id, commit=one.id, author_date=one.author_date, committer_date=one.committer_date)
+            for one in commits
+        ]
+        early = [one for one in told if is_before(one, found.committer_date)]
+        first = min((one for one in early if one.commit != found.commit), key=_committed, default=None)
+        if first is None:
+            return None
+        code = self._repository.run("merge-base", "--is-ancestor", first.commit, self._head).code
+        return msgspec.structs.replace(first, ancestor=code == 0)
+
+    def _containing(self, commit: str) -> tuple[str, ...] | None:
+        if commit not in self._branches:
+            try:
+                listed = self._repository.run(
+                    "for-each-ref", f"--contains={commit}", "--format=%(refname)", "refs/remotes"
+                )
+            except RepositoryError:
+                # That it took too long is said in place of the branches.
+                self._branches[commit] = None
+            else:
+                names = [line.removeprefix("refs/remotes/") for line in listed.text.splitlines()]
+                branches = [name for name in names if not name.endswith("/HEAD")]
+                self._branches[commit] = None if listed.code else tuple(branches[:_MOST_BRANCHES])
+        return self._branches[commit]
 
 
-def _git_bytes(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder, deaf to variables that would point it to another repository or rewrite history."""
-    environment = {name: os.environ[name] for name in _SAFE_VARIABLES if name in os.environ}
-    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_REPLACE_OBJECTS": "1", "GIT_TERMINAL_PROMPT": "0"}
-    return subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment, capture_output=True, timeout=_TIMEOUT_S, check=False
-    )
+def _committed(one: Commit | Bringing) -> datetime:
+    return parse_moment(one.committer_date) or datetime.max.replace(tzinfo=UTC)
+
+
+def _contradictions(history: LockHistory, id_: str, now: datetime) -> list[str]:
+    """Say where dates of a commit cannot all be true."""
+    commit = history.commit(id_)
+    author, committer = parse_moment(commit.author_date), parse_moment(commit.committer_date)
+    if author is None or committer is None:
+        return ["its dates cannot be read"]
+    found = []
+    if author > committer:
+        found.append("its author's date is later than its committer's, which no clock gives: one was set by hand")
+    if max(author, committer) > now:
+        found.append(f"its date lies in the future of this host's clock ({now.isoformat(timespec='seconds')})")
+    for parent in map(history.commit, commit.parents):
+        before = parse_moment(parent.committer_date)
+        if before is not None and before > committer:
+            found.append(
+                f"its parent {parent.id[:_SHORT]} is dated {parent.committer_date}, later than itself: a date was set "
+                "by hand, or a clock was wrong"
+            )
+    if len(commit.parents) > 1:
+        found.append("it is a merge, and none of what it joined held this value")
+    return found
+
+
+def _of_superproject(repository: Repository, head: str) -> tuple[str, ...]:
+    """Say which commit of a submodule the repository around it holds."""
+    around = repository.superproject
+    if around is None:
+        return ()
+    where = repository.top.relative_to(around).as_posix()
+    try:
+        outer = Repository.of(around)
+        pinned = outer.run("ls-tree", "-z", "--full-tree", "HEAD", "--", where).text.partition("\t")[0].split(" ")[-1]
+    except RepositoryError as error:
+        return (f"the repository is a submodule of {around.name}, which says nothing: {error}",)
+    if not pinned:
+        return (f"the repository is a submodule ({where}) of {around.name}, whose HEAD holds none there",)
+    same = "that is the commit judged here" if pinned == head else f"judged here is {head[:_SHORT]}"
+    holds = f"whose HEAD holds it at {pinned[:_SHORT]}: {same}"
+    return (f"the commits are those of {where}, a submodule of {around.name}, {holds}",)
 
 
 def _problem(problem: Problem, message: str, remedy: str) -> GitWitness:

@@ -118,18 +118,30 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         Args:
             revision: a commit, or a name of one.
             path: relative to `top`.
+
+        Raises:
+            RepositoryError: it is not in this clone.
         """
-        entry = self.run("ls-tree", "-z", "--full-tree", revision, "--", path)
-        kind_and_id, _, _ = entry.text.partition("\t")
-        _, kind, id_ = kind_and_id.split(" ") if kind_and_id.count(" ") == 2 else ("", "", "")
-        if entry.code:
-            raise self.unreadable(entry)
-        if kind != "blob":
+        id_ = self.entry(revision, path)
+        if not id_:
             return None
         found = self.objects([id_])[id_]
         if found is None:
             raise self.lacking(id_)
         return found.raw
+
+    def entry(self, revision: str, path: str) -> str:
+        """Return the id of a file in a commit; empty where that commit holds no such file, or a link by that name.
+
+        Raises:
+            RepositoryError: what the commit holds is not in this clone.
+        """
+        answer = self.run("ls-tree", "-z", "--full-tree", revision, "--", path)
+        if answer.code:
+            raise self.unreadable(answer)
+        mode, _, kind_and_id = answer.text.partition("\t")[0].partition(" ")
+        kind, _, id_ = kind_and_id.partition(" ")
+        return id_ if kind == "blob" and mode.startswith("100") else ""
 
     def objects(self, ids: Sequence[str]) -> dict[str, StoredObject | None]:
         """Read objects by their whole ids, all at once; None for what is not in this clone."""

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.marks.git import parse_moment, witness
-from pytest_mixgpu.marks.lock_file import extend, lock_digest, lock_text
-from tests.judging import freeze_e1
-from tests.samples import e1_plan
 
 COMMITTED = "2026-11-29T10:00:00+00:00"
 AFTER = "2026-11-29T12:00:00+00:00"
@@ -199,17 +196,3 @@ def test_ends_of_lines_of_another_system_are_no_edit(repository: Path) -> None:
     (repository / "passmarks.lock").write_bytes(b"one\r\ntwo\r\n")
 
     assert "" == witness(repository / "passmarks.lock", AFTER).problem
-
-
-def test_each_state_of_the_lock_has_the_commit_that_brought_it(repository: Path) -> None:
-    """What was frozen first was committed first, however often the lock grew since."""
-    first = freeze_e1(e1_plan())
-    later = extend(first, event="freeze", ids=("e1-new",), at=AFTER, why="added", was="")
-    commit(repository, lock_text(first))
-    commit(repository, "no lock at all", at="2026-11-29T10:30:00+00:00")
-    commit(repository, lock_text(later), at=AFTER)
-
-    brought = witness(repository / "passmarks.lock", AFTER).brought
-
-    assert [lock_digest(later), lock_digest(first)] == [one.lock_digest for one in brought]
-    assert [AFTER, COMMITTED] == [one.committer_date for one in brought]

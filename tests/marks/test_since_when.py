@@ -134,16 +134,10 @@ def test_a_grown_lock_was_in_time_where_each_mark_was() -> None:
     lock = freeze_e1(PLAN)
     grown = add_rate(lock)
     evidence = evidence_under(grown, runs_under(lock))
-    brought = (
-        Bringing(lock_digest=lock_digest(grown), commit="c2" * 20, author_date=LATER, committer_date=LATER),
-        Bringing(
-            lock_digest=lock_digest(lock),
-            commit="c1" * 20,
-            author_date=CLEAN_GIT.author_date,
-            committer_date=CLEAN_GIT.committer_date,
-        ),
-    )
-    git = replace(CLEAN_GIT, commit="c2" * 20, author_date=LATER, committer_date=LATER, brought=brought)
+    ids = [id_ for id_ in grown.ids if id_ != NEW.id]
+    early = Bringing(commit="c1" * 20, author_date=CLEAN_GIT.author_date, committer_date=CLEAN_GIT.committer_date)
+    marks = tuple(replace(early, id=id_) for id_ in ids)
+    git = replace(CLEAN_GIT, commit="c2" * 20, author_date=LATER, committer_date=LATER, marks=marks)
 
     for check in ("frozen-before-first-run", "committed-before-first-run"):
         assert () == CHECKS[check].look(replace(evidence, git=git)).missing

@@ -5,13 +5,10 @@ from collections.abc import Sized
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import Bringing, GitWitness, is_before, parse_moment
-from pytest_mixgpu.marks.lock import Lock, digests_since
 from pytest_mixgpu.marks.since import first_registered, last_change
+from pytest_mixgpu.marks.witnessed import CANNOT_SHOW, bringing_of
 
 _FREEZE = "pytest --passmark-freeze, then commit the lock before the first run"
-_CANNOT_SHOW = (
-    "a date in git can be set by hand: only a push that others saw bounds it, and no record shows secret earlier runs"
-)
 
 
 def question_asked(evidence: Evidence) -> Finding:
@@ -31,7 +28,7 @@ def marks_frozen(evidence: Evidence) -> Finding:
     if not lock.marks:
         return Finding(missing=("the lock holds no pass mark",), remedy=_FREEZE)
     missing = tuple(str(one) for one in evidence.differences)
-    unfrozen = all("." not in one.field and one.field != "plan" for one in evidence.differences)
+    unfrozen = all(one.is_unfrozen for one in evidence.differences)
     if missing:
         return Finding(missing=missing, word="FAIL" if unfrozen else "TAMPERED", remedy=_FREEZE if unfrozen else "")
     return Finding(
@@ -84,25 +81,54 @@ def frozen_before_first_run(evidence: Evidence) -> Finding:
 def committed_before_first_run(evidence: Evidence) -> Finding:
     """The commit that brought each mark as it is now is in the history and older than the first run under it."""
     git, lock = evidence.git, evidence.lock
-    if git is None or git.problem or not git.ancestor or not git.clean or lock is None:
+    if git is None or lock is None or git.problem or not (git.ancestor and git.clean and _is_same_lock(evidence)):
         return _unwitnessed(evidence)
-    late: dict[str, None] = {}
+    late: dict[str, str] = {}
+    open_: dict[str, str] = {}
     stated: dict[str, None] = {}
     for id_ in lock.ids:
-        first, commit = first_registered(evidence, lock, id_), _commit_of(git, lock, id_)
+        first, found = first_registered(evidence, lock, id_), bringing_of(git, id_)
         if first is None:
             continue
-        in_time = is_before(commit, first.at)
+        if found.problem:
+            open_[f"git cannot witness {id_}: {found.message}"] = found.remedy
+            continue
+        in_time = is_before(found, first.at)
+        text = f"commit {found.commit[:12]} of {found.committer_date}"
         if in_time is None:
-            return Finding(missing=("git gives no date to compare with the first run",), word="UNJUDGED")
-        text = f"commit {commit.commit[:12]} of {commit.committer_date}"
-        if in_time:
+            open_["git gives no date to compare with the first run"] = ""
+        elif in_time:
             stated[f"the lock came with {text}"] = None
+            stated |= dict.fromkeys(f"{text}: {remark}" for remark in found.remarks)
+        elif found.elsewhere is not None and not found.elsewhere.ancestor and is_before(found.elsewhere, first.at):
+            open_[f"{text} came after the first run that was registered under it ({first.at}); {_other(found)}"] = (
+                f"judge in a checkout of {found.elsewhere.commit[:12]}, or merge it without a squash"
+            )
         else:
-            late[f"the lock's {text} is after the first run that was registered under it ({first.at})"] = None
-    if late:
-        return Finding(missing=tuple(late), remedy=_too_late(evidence))
-    return Finding(stated=(*stated, _CANNOT_SHOW))
+            reason = f"the lock's {text} is after the first run that was registered under it ({first.at})"
+            late[reason + (f"; {_other(found)}" if found.elsewhere else "")] = _too_late(evidence)
+    if late or open_:
+        remedy = next(remedy for remedy in (late or open_).values())
+        return Finding(missing=(*late, *open_), word="FAIL" if late else "UNJUDGED", remedy=remedy)
+    return Finding(stated=(*stated, CANNOT_SHOW))
+
+
+def _other(found: Bringing) -> str:
+    """Say where the same value stood before."""
+    other = found.elsewhere
+    if other is None:
+        return ""
+    where = (
+        "which is in the history of HEAD, but the lock was changed and changed back since"
+        if other.ancestor
+        else "which is not in the history of HEAD, as a rebase or a squash leaves it"
+    )
+    return f"the same value stood in commit {other.commit[:12]} of {other.committer_date}, {where}"
+
+
+def _is_same_lock(evidence: Evidence) -> bool:
+    """Whether what git was asked of is what is judged by: the file may have changed since it was read."""
+    return evidence.git is None or evidence.git.lock_digest in {"", evidence.lock_digest}
 
 
 def _unwitnessed(evidence: Evidence) -> Finding:
@@ -115,6 +141,9 @@ def _unwitnessed(evidence: Evidence) -> Finding:
         return Finding(missing=(text,), word="UNJUDGED", remedy=_commit_remedy(evidence, git))
     if evidence.lock is None:
         return Finding(missing=("there is no lock to compare with the first run",), remedy=_FREEZE)
+    if not _is_same_lock(evidence):
+        text = "the lock was changed on disk since this session read it"
+        return Finding(missing=(text,), word="UNJUDGED", remedy="run again")
     return Finding(
         missing=("the lock on disk is not what the history of HEAD holds",), word="UNJUDGED", remedy="commit it"
     )
@@ -126,12 +155,6 @@ def _commit_remedy(evidence: Evidence, git: GitWitness) -> str:
     if not evidence.registered:
         return f"{git.remedy}, before the first run"
     return f"{git.remedy}, then {evidence.remedy()}" if evidence.rehearsal else f"{git.remedy}; {_too_late(evidence)}"
-
-
-def _commit_of(git: GitWitness, lock: Lock, id_: str) -> GitWitness | Bringing:
-    """Return the oldest commit of the lock in which a mark or claim was as it is now."""
-    valid = digests_since(lock, lock.last_change(id_))
-    return next((one for one in reversed(git.brought) if one.lock_digest in valid), git)
 
 
 def _too_late(evidence: Evidence) -> str:
