@@ -30,9 +30,11 @@ def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> 
         notes.append("deterministic-repeat")
     if environment_differences(found.runs):
         notes.append("mixed-environments")
-    if not evidence.ledger.is_anchored:
+    if not evidence.is_anchored:
         notes.append("unanchored")
-    return (*notes, "unattested")
+    if not evidence.is_attested:
+        notes.append("unattested")
+    return tuple(notes)
 
 
 def how_sure(mark: PassMark, spread: Spread, resolvable: float | None) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
         evidence: all that is known.
     """
     verdict = _judged(claim, since_frozen(evidence, claim))
-    return replace(verdict, details=(*verdict.details, *evidence.said))
+    witness = (*verdict.witness, *evidence.told_outside)
+    return replace(verdict, details=(*verdict.details, *evidence.said), witness=witness)
 
 
 def _judged(claim: Claim, evidence: Evidence) -> Verdict:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from pytest_mixgpu.marks.anchored import Outside
+from pytest_mixgpu.marks.attested import Attested
 from pytest_mixgpu.marks.eligible import Superseded, in_force, join
 from pytest_mixgpu.marks.git import GitWitness
 from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
@@ -33,8 +35,10 @@ class LedgerState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     count: int = 0
     faults: tuple[str, ...] = ()
     """What is wrong with the chain."""
-    is_anchored: bool = False
-    """Whether a head that was kept outside the report folder was found in it."""
+    outside: Outside = Outside()
+    """What heads that were kept outside the report folder show of it."""
+    attested: Attested = Attested()
+    """Which of its runs are signed."""
     entries: tuple[LedgerEntry, ...] | None = None
     """What it registered of the suite and closed, in order. None: there is no ledger, and the records say it."""
     notes: tuple[str, ...] = ()
@@ -149,6 +153,22 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
             and name in {"", run.header.name}
             and leg in {None, run.header.leg}
         )
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether heads that are kept outside vouch for how each of these runs ended."""
+        return bool(self.registered) and all(entry.run_id in self.ledger.outside.covered for entry in self.registered)
+
+    @property
+    def told_outside(self) -> tuple[str, ...]:
+        """What heads and signatures outside show of these runs, and what they cannot."""
+        runs = [entry.run_id for entry in self.registered]
+        return (*self.ledger.outside.told_of(runs), *self.ledger.attested.told_of(runs))
+
+    @property
+    def is_attested(self) -> bool:
+        """Whether each of these runs that counts is signed by somebody who may, over a verifier's challenge."""
+        return self.ledger.attested.covers([run.id for run in self.runs])
 
     @property
     def completed(self) -> tuple[RunRecord, ...]:

@@ -33,7 +33,8 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         evidence: all that is known.
     """
     verdict = _judged(mark, since_frozen(evidence, mark))
-    return replace(verdict, details=(*verdict.details, *evidence.said))
+    witness = (*verdict.witness, *evidence.told_outside)
+    return replace(verdict, details=(*verdict.details, *evidence.said), witness=witness)
 
 
 def _judged(mark: PassMark, evidence: Evidence) -> Verdict:

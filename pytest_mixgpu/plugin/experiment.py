@@ -13,7 +13,9 @@ from pytest_mixgpu.marks.evidence import gather
 from pytest_mixgpu.marks.lock import compare, lock_digest
 from pytest_mixgpu.marks.lock_file import digests_since
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.plugin.anchoring import Anchoring
 from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_digests, recipe_for
+from pytest_mixgpu.plugin.outside import with_outside
 from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
 from pytest_mixgpu.plugin.sequence import planned_runs, stage
 from pytest_mixgpu.plugin.stored import read_runs, witness_of
@@ -22,6 +24,7 @@ from pytest_mixgpu.records.store import RunStore
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
@@ -88,6 +91,7 @@ class Experiment:
         if self._options.records:
             self._read()
             return
+        self._anchoring.check(RunStore(self._options.report))
         for staging in self._stagings():
             check_files(recipe_for(staging.workload.recipe, self._suite.folder), self._options.data)
 
@@ -107,7 +111,7 @@ class Experiment:
 
     def _read(self) -> tuple[tuple[str, ...], StoredRuns]:
         """The heads of the ledgers and what the folders hold, read again only when a ledger has grown."""
-        folders = self._options.records or (self._options.report,)
+        folders = self._folders
         heads = tuple(RunStore(folder).ledger.head for folder in folders)
         if self._stored is None or self._stored[0] != heads:
             self._stored = (heads, read_runs(folders, self._plan.id))
@@ -134,7 +138,7 @@ class Experiment:
             recipe_digests=self._recipe_digests,
             marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
             claims=[mark for mark in self._marks if isinstance(mark, Claim)],
-            ledger=stored.ledger,
+            ledger=with_outside(stored, self._folders, self._suite, options=self._options, rehearsal=rehearsal),
             lost=stored.lost,
             seals=stored.seals,
         )
@@ -214,6 +218,21 @@ class Experiment:
             split=self._options.split or staging.settings.split,
             hold=self._hold,
             data_root=self._options.data,
+            say=self._say,
+            anchoring=self._anchoring,
+        )
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return self._options.records or (self._options.report,)
+
+    @property
+    def _anchoring(self) -> Anchoring:
+        return Anchoring(
+            folder=self._suite.folder,
+            suite=self._plan.id,
+            lock_digest=self._digests.lock,
+            options=self._options,
             say=self._say,
         )
 

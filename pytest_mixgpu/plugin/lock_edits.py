@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_mixgpu.errors import LockError, MissingExtraError, MixgpuError, WorkloadError
-from pytest_mixgpu.marks.lock import Bindings, amend, freeze, write_lock
+from pytest_mixgpu.errors import AnchorError, LockError, MissingExtraError, MixgpuError, WorkloadError
+from pytest_mixgpu.marks.lock import Bindings, amend, freeze, lock_digest, write_lock
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.plugin.anchoring import Anchoring
 from pytest_mixgpu.plugin.measure import code_digests, recipe_digests, recipe_for, recipes_of
 from pytest_mixgpu.plugin.suites import shown
+from pytest_mixgpu.records.store import RunStore
 
 if TYPE_CHECKING:
     from pytest_mixgpu.marks.lock import Lock
@@ -39,11 +41,29 @@ def edit_locks(session: MixgpuSession) -> None:
             before = suite.lock
             after = _edited(session, suite)
             if after != before:
-                write_lock(suite.lock_path, after)
+                _write(session, suite, after)
         except MixgpuError as error:
             raise pytest.UsageError(str(error)) from error
         for line in _told(suite, before, after, session.config):
             reporter.write_line(line)
+
+
+def _write(session: MixgpuSession, suite: Suite, lock: Lock) -> None:
+    """Write a lock and keep outside that it was changed, if that was asked for."""
+    anchoring = Anchoring(
+        folder=suite.folder,
+        suite=lock.suite,
+        lock_digest=lock_digest(lock),
+        options=session.options,
+        say=session.config.pluginmanager.getplugin("terminalreporter").write_line,
+    )
+    store = RunStore(session.options.report)
+    anchoring.check(store)
+    write_lock(suite.lock_path, lock)
+    try:
+        anchoring.keep(lock.chain[-1].event, store)
+    except MixgpuError as error:
+        raise AnchorError(f"{suite.lock_path} was written, and that is not kept outside: {error}") from error
 
 
 def _edited(session: MixgpuSession, suite: Suite) -> Lock:

@@ -20,7 +20,8 @@ from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
 from pytest_mixgpu.jobs.workloads.recipe import load_recipe
 from pytest_mixgpu.records.digests import canonical_digest, code_digest
 from pytest_mixgpu.records.environment import host_facts
-from pytest_mixgpu.records.model import Digests, Header
+from pytest_mixgpu.records.ledger import utc_now
+from pytest_mixgpu.records.model import Digests, Header, Outcome
 from pytest_mixgpu.records.plan_file import plan_digest, settings_for
 from pytest_mixgpu.records.secrets import scrub_command
 
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
     from pytest_mixgpu.jobs.workloads.recipe import Recipe
     from pytest_mixgpu.launch.protocol import Launcher
+    from pytest_mixgpu.plugin.anchoring import Anchoring
     from pytest_mixgpu.plugin.sequence import PlannedRun, Staging
     from pytest_mixgpu.records.model import RunRecord
     from pytest_mixgpu.records.plan import Plan
-    from pytest_mixgpu.records.store import RunStore
+    from pytest_mixgpu.records.store import RunStore, RunWriter
 
 
 COORDINATED = frozenset({"star"})
@@ -87,6 +89,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     hold: Callable[[Pool], AbstractContextManager[None]]
     data_root: Path | None
     say: Callable[[str], None]
+    anchoring: Anchoring
 
 
 def recipe_for(name: str, suite_folder: Path) -> Recipe:
@@ -162,6 +165,7 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
     """
     header = _header(measurement, run, repeat=repeat, shares=shares)
     writer = measurement.store.register(header)
+    _announce(measurement, header, writer, meter)
     cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")
     label = place + (run.role.name if not run.leg else f"{run.role.name} ({run.leg})")
 
@@ -180,9 +184,26 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         data_root=measurement.data_root,
     )
     meter.since_s = time.monotonic()
+    measurement.anchoring.closed(record, measurement.store)
     if record.status != "completed":
         say(f"{record.status}: {'it never closed' if record.outcome is None else record.outcome.reason}")
     return record
+
+
+def _announce(measurement: Measurement, header: Header, writer: RunWriter, meter: _Meter) -> None:
+    """Keep outside that a run was registered; one that cannot be announced is not launched."""
+    try:
+        measurement.anchoring.keep("register", measurement.store, run_id=header.run_id)
+    except BaseException as error:
+        writer.close(
+            Outcome(
+                status="stopped" if isinstance(error, KeyboardInterrupt) else "failed",
+                finished_at=utc_now(),
+                reason=f"it was not launched, since its registration could not be kept outside: {error}",
+                leased_s=time.monotonic() - meter.since_s,
+            )
+        )
+        raise
 
 
 class _Meter:
@@ -280,6 +301,7 @@ def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: t
         rehearsal=staging.rehearsal,
         registered_at=now.isoformat(timespec="milliseconds"),
         nonce=secrets.token_hex(16),
+        challenge=next(iter(measurement.anchoring.options.nonces), ""),
         digests=measurement.digests,
         settings=settings,
         pool=run.pool,

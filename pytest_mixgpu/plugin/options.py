@@ -1,6 +1,7 @@
 """The flags: from pytest's parser to one frozen `Options`. Probes nothing and imports no other room."""
 
 import argparse
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,13 @@ class Options:
     report: Path
     wait_s: float
     official: bool
+    anchors: tuple[str, ...]
+    """How the ledger's head is kept outside: `git`, `ssh:` with a key's path, `tsa:` with an address."""
+    signers: Path | None
+    tsa_ca: Path | None
+    nonces: tuple[str, ...]
+    """Challenges of a verifier: one for the records to come, any number for those that are judged."""
+    host_key: Path | None
     freeze: bool
     amend: tuple[str, ...]
     why: str | None
@@ -90,6 +98,7 @@ def add(parser: pytest.Parser) -> None:
         help="fail on any qualifier, on inconclusive, disturbed, code-changed and unanchored verdicts, and on a frozen "
         "mark or claim that was not judged",
     )
+    _add_outside(group)
     group.addoption("--passmark-freeze", action="store_true", help="write new marks and claims to passmarks.lock")
     group.addoption(
         "--passmark-amend",
@@ -99,6 +108,39 @@ def add(parser: pytest.Parser) -> None:
         help="change a frozen mark or claim, or `plan`, to what marker and plan now say; needs --passmark-why",
     )
     group.addoption("--passmark-why", metavar="TEXT", help="the reason of an amendment, kept in the lock for ever")
+
+
+def _add_outside(group: pytest.OptionGroup) -> None:
+    """Declare what keeps heads of the ledger outside of it, and what signs records."""
+    group.addoption(
+        "--mixgpu-anchor",
+        metavar="git|ssh:KEYFILE|tsa:URL",
+        type=_anchor,
+        action="append",
+        default=[],
+        help="keep the ledger's head outside at freeze, before each run is launched and when it has closed: commit it "
+        "to git, sign it with an SSH key, or have it stamped (RFC 3161); may be given again",
+    )
+    group.addoption(
+        "--mixgpu-signers",
+        metavar="FILE",
+        help="who may sign heads and records: allowed signers as ssh-keygen reads them",
+    )
+    group.addoption("--mixgpu-tsa-ca", metavar="FILE", help="certificates (PEM) of authorities that may stamp heads")
+    group.addoption(
+        "--mixgpu-nonce",
+        metavar="HEX",
+        type=_challenge,
+        action="append",
+        default=[],
+        help="a verifier's challenge, new for each session: stands in the records that are made; with --mixgpu-records "
+        "the challenge that was handed out, and may be given again",
+    )
+    group.addoption(
+        "--mixgpu-host-key",
+        metavar="FILE",
+        help="SSH key of this host: signs each record with the challenge when its run has closed",
+    )
 
 
 def read(config: pytest.Config) -> Options:
@@ -117,6 +159,11 @@ def read(config: pytest.Config) -> Options:
         report=config.rootpath / "reports" if report is None else _from_invocation(config, report),
         wait_s=get("--mixgpu-wait"),
         official=get("--mixgpu-official"),
+        anchors=tuple(dict.fromkeys(_from_there(config, text) for text in get("--mixgpu-anchor"))),
+        signers=_file(config, "--mixgpu-signers"),
+        tsa_ca=_file(config, "--mixgpu-tsa-ca"),
+        nonces=tuple(dict.fromkeys(get("--mixgpu-nonce"))),
+        host_key=_file(config, "--mixgpu-host-key"),
         freeze=get("--passmark-freeze"),
         amend=tuple(get("--passmark-amend")),
         why=get("--passmark-why"),
@@ -136,6 +183,10 @@ def _refuse_contradictions(options: Options) -> None:
         for folder in options.records:
             if not (folder / "ledger.jsonl").is_file():
                 raise pytest.UsageError(f"--mixgpu-records={folder}: there is no ledger.jsonl in that folder")
+    if len(options.nonces) > 1 and not options.records:
+        raise pytest.UsageError(
+            "--mixgpu-nonce was given more than once, and the records of one session carry one challenge"
+        )
     if options.amend and not (options.why and options.why.strip()):
         raise pytest.UsageError(f"--passmark-amend={options.amend[0]} needs its reason: add --passmark-why='…'")
     if options.why is not None and not options.amend:
@@ -152,11 +203,44 @@ def _measuring_flags(options: Options) -> Mapping[str, object]:
         "--mixgpu-workload": options.workload,
         "--mixgpu-runs": options.runs,
         "--mixgpu-split": options.split,
+        "--mixgpu-anchor": next(iter(options.anchors), None),
+        "--mixgpu-host-key": options.host_key,
     }
 
 
 def _from_invocation(config: pytest.Config, text: str) -> Path:
     return (config.invocation_params.dir / text).resolve()
+
+
+def _file(config: pytest.Config, flag: str) -> Path | None:
+    text = config.getoption(flag)
+    if text is None:
+        return None
+    path = _from_invocation(config, text)
+    if not path.is_file():
+        raise pytest.UsageError(f"{flag}={text}: there is no such file")
+    return path
+
+
+def _from_there(config: pytest.Config, text: str) -> str:
+    """The path of a key is relative to where pytest was started, also in xdist's workers."""
+    kind, _, what = text.partition(":")
+    return f"ssh:{_from_invocation(config, str(Path(what).expanduser()))}" if kind == "ssh" else text
+
+
+def _anchor(text: str) -> str:
+    kind, _, what = text.partition(":")
+    is_known = text == "git" or (kind == "ssh" and what) or (kind == "tsa" and what.startswith(("http://", "https://")))
+    if not is_known:
+        # Not the text itself: an address may hold a password.
+        raise argparse.ArgumentTypeError(f"found {kind!r}, expected git, ssh:KEYFILE or tsa:http(s)://…")
+    return text
+
+
+def _challenge(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{16,128}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no challenge: 16 to 128 hexadecimal digits are expected")
+    return text.lower()
 
 
 def _positive(text: str) -> int:

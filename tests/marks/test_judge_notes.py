@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from pytest_mixgpu.marks.anchored import Outside
 from pytest_mixgpu.marks.evidence import LedgerState
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Bindings, Lock, amend
@@ -77,7 +78,9 @@ def test_amended_mark_is_noted_for_ever() -> None:
 @pytest.mark.parametrize("is_anchored", [True, False])
 def test_ledger_without_a_head_outside_is_unanchored(is_anchored: bool) -> None:  # noqa: FBT001
     """A chain alone shows accidents only."""
-    evidence = make_evidence(ledger=LedgerState(head="aa", count=3, is_anchored=is_anchored))
+    runs = tuple(entry.run_id for entry in make_evidence().registered)
+    outside = Outside(covered=runs if is_anchored else runs[:-1])
+    evidence = make_evidence(ledger=LedgerState(head="aa", count=3, outside=outside))
     verdict = judge_mark(SPEEDUP, evidence)
 
     assert is_anchored is not ("unanchored" in verdict.notes)

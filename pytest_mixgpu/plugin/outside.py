@@ -1,0 +1,74 @@
+"""What is kept outside, held against what report folders hold: from files to a `LedgerState` for the judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pytest_mixgpu.marks.anchored import GivenLedger, JudgedRun, heads_of, held_against
+from pytest_mixgpu.marks.attested import examine
+from pytest_mixgpu.marks.lock_file import digests_since
+from pytest_mixgpu.records.anchors.reading import read_anchors
+from pytest_mixgpu.records.attestation import read_attestation
+from pytest_mixgpu.records.store import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pytest_mixgpu.marks.evidence import LedgerState
+    from pytest_mixgpu.plugin.options import Options
+    from pytest_mixgpu.plugin.stored import StoredRuns
+    from pytest_mixgpu.plugin.suites import Suite
+    from pytest_mixgpu.records.anchors.model import AnchorReading
+
+
+def with_outside(
+    stored: StoredRuns, folders: Sequence[Path], suite: Suite, *, options: Options, rehearsal: bool
+) -> LedgerState:
+    """Return what the ledgers say of themselves, with what heads outside and signatures show of them.
+
+    Args:
+        stored: what the folders hold of the suite.
+        folders: of the reports, each with a ledger of its own.
+        suite: whose anchors are read.
+        options: who may sign and stamp, and which challenges were handed out.
+        rehearsal: whether a rehearsal is judged.
+
+    Raises:
+        MixgpuError: a file that the options name cannot be read.
+    """
+    reading = read_anchors(suite.folder, signers=options.signers, tsa_ca=options.tsa_ca)
+    entries = stored.ledger.entries or ()
+    closes = {entry.run_id: entry for entry in entries if entry.event == "close"}
+    outside = held_against(
+        reading,
+        [_given(folder, reading) for folder in folders],
+        [
+            JudgedRun(ledger=str(stored.homes[entry.run_id]), registered=entry, closed=closes.get(entry.run_id))
+            for entry in stored.registered
+        ],
+        suite=suite.name,
+        locks=() if suite.lock is None else digests_since(suite.lock, 0),
+        rehearsal=rehearsal,
+    )
+    attested = examine(
+        {
+            entry.run_id: read_attestation(stored.homes[entry.run_id], entry.run_id, options.signers)
+            for entry in stored.registered
+        },
+        entries,
+        stored.records,
+        # A session that measures adds to runs of others, which answered other challenges.
+        expected=options.nonces if options.records else (),
+    )
+    notes = (*stored.ledger.notes, *outside.said)
+    return msgspec.structs.replace(stored.ledger, outside=outside, attested=attested, notes=notes)
+
+
+def _given(folder: Path, reading: AnchorReading) -> GivenLedger:
+    ledger, heads = RunStore(folder).ledger, heads_of(reading)
+    if not heads:
+        return GivenLedger(path=str(folder), identity="", count=0, places={})
+    return GivenLedger(path=str(folder), identity=ledger.identity, count=ledger.count, places=ledger.places(heads))
