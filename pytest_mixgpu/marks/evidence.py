@@ -3,7 +3,7 @@
 Which runs count is decided in `gather`; every run that does not is kept, with the field that differs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -13,6 +13,7 @@ from pytest_mixgpu.marks.eligible import Superseded, in_force, join
 from pytest_mixgpu.marks.git import GitWitness
 from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.marks.present import Present, place_of
 from pytest_mixgpu.marks.registered import Choice, choose_session, entries_of, registrations
 from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.model import Role, RunRecord
@@ -77,6 +78,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     evaluator_digest: str
     recipe_digests: Mapping[str, str]
     """Of the recipes as they are now, by workload."""
+    present: Present | None = None
+    """All that the lock binds, as it is now, with what the digests stand for; None: only the digests are known."""
     git: GitWitness | None
     ledger: LedgerState
     session: str
@@ -245,6 +248,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
     code_digest: str = "",
     evaluator_digest: str = "",
     recipe_digests: Mapping[str, str] = {},
+    present: Present | None = None,
     marks: Sequence[PassMark] = (),
     claims: Sequence[Claim] = (),
     witness: GitWitness | None = None,
@@ -264,6 +268,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         code_digest: of the code that produces the number, as it is now.
         evaluator_digest: of the evaluator as it is now.
         recipe_digests: of the recipes as they are now, by workload; each that the lock binds is compared with it.
+        present: all that the lock binds, as it is now, with what the digests stand for.
         marks: as collected; each is compared with the lock.
         claims: as collected; each is compared with the lock.
         witness: what git says of the lock.
@@ -297,10 +302,16 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         lock=lock,
         lock_digest=lock_digest(lock),
         lock_faults=() if lock is None else broken_seals(lock),
-        differences=_differences(lock, marks, claims, plan_digest, recipe_digests),
+        differences=()
+        if lock is None
+        else (
+            *_differences(lock, marks, claims, present),
+            *departures(lock, plan, plan_digest, recipe_digests, present),
+        ),
         code_digest=code_digest,
         evaluator_digest=evaluator_digest,
         recipe_digests=dict(recipe_digests),
+        present=present,
         git=witness,
         ledger=ledger,
         session=session,
@@ -333,16 +344,23 @@ def _choose(
     )
 
 
-def _differences(
-    lock: Lock | None,
-    marks: Sequence[PassMark],
-    claims: Sequence[Claim],
+def departures(
+    lock: Lock,
+    plan: Plan | None,
     plan_digest: str,
     recipe_digests: Mapping[str, str],
-) -> tuple[Difference, ...]:
-    if lock is None:
-        return ()
-    found = [difference for mark in marks for difference in compare(lock, mark=mark)]
-    found += [difference for claim in claims for difference in compare(lock, claim=claim)]
-    found += compare(lock, plan_digest=plan_digest, recipe_digests=recipe_digests)
-    return tuple(found)
+    present: Present | None,
+) -> list[Difference]:
+    """Return where plan and recipes are not what was frozen."""
+    recipes = {} if present is None else present.contents.recipes
+    return compare(lock, plan_digest=plan_digest, recipe_digests=recipe_digests, plan=plan, recipes=recipes)
+
+
+def _differences(
+    lock: Lock, marks: Sequence[PassMark], claims: Sequence[Claim], present: Present | None
+) -> Iterator[Difference]:
+    """Yield where marks and claims as collected are not what was frozen."""
+    for mark in marks:
+        yield from compare(lock, mark=mark, place=place_of(present, mark.id))
+    for claim in claims:
+        yield from compare(lock, claim=claim, place=place_of(present, claim.id))

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pytest_mixgpu.errors import LockError
+from pytest_mixgpu.marks.compared import compare
+from pytest_mixgpu.marks.differences import Difference, earlier_values, plain
 from pytest_mixgpu.marks.lock_file import (
     BINDINGS,
     Bindings,
+    Contents,
     Lock,
     Planned,
+    RunsThen,
     broken_seals,
     digests_since,
     extend,
@@ -19,14 +23,17 @@ from pytest_mixgpu.marks.lock_file import (
     write_lock,
 )
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.marks.present import Present, settled_sources
 from pytest_mixgpu.records.plan import Plan
 
 __all__ = [
     "BINDINGS",
     "Bindings",
+    "Contents",
     "Difference",
     "Lock",
     "Planned",
+    "RunsThen",
     "amend",
     "broken_seals",
     "compare",
@@ -40,19 +47,7 @@ __all__ = [
     "write_lock",
 ]
 
-
-class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A departure from the lock."""
-
-    field: str
-    """`e1-speedup.bound`, `plan`, `code`."""
-    found: str
-    expected: str
-    where: str
-    """Where to change it."""
-
-    def __str__(self) -> str:
-        return f"{self.field}: found {self.found}, the lock holds {self.expected}; {self.where}"
+NO_CONTENTS = Contents()
 
 
 def planned_of(plan: Plan | None) -> Planned | None:
@@ -75,6 +70,9 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
     plan: Plan | None,
     bindings: Bindings,
     now: str,
+    contents: Contents = NO_CONTENTS,
+    covers: Mapping[str, tuple[str, ...]] = {},
+    then: RunsThen | None = None,
 ) -> Lock:
     """Add marks and claims that are not frozen yet. What is frozen is never changed here.
 
@@ -86,29 +84,28 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
         plan: its plan, if it has one.
         bindings: digests as they are now.
         now: UTC, ISO 8601.
+        contents: what the digests stand for now; the plan's content is taken from the plan.
+        covers: the source files that stand behind each part, as `Present` has them.
+        then: the runs that are registered by now.
 
     Raises:
         LockError: two share an id, a frozen one differs, or plan or recipes differ from what was frozen.
     """
     _refuse_twins(marks, claims)
+    present = _present(bindings, contents, covers, plan)
     if lock is None:
-        fresh = Lock(
-            suite=suite,
-            frozen_at=now,
-            bindings=bindings,
-            planned=planned_of(plan),
-            marks=_sorted_marks(marks),
-            claims=tuple(sorted(claims, key=lambda claim: claim.id)),
-        )
-        ids = tuple(sorted(_ids(marks, claims)))
-        if not ids:
-            raise LockError("there is no mark and no claim to freeze; select the tests that carry them")
-        return extend(fresh, event="freeze", ids=ids, at=now, why="frozen for the first time", was="")
+        return _first(marks, claims, suite=suite, plan=plan, present=present, now=now, then=then)
     refuse_broken(lock)
     refused = [
         *(difference for mark in marks for difference in compare(lock, mark=mark) if lock.mark(mark.id)),
         *(difference for claim in claims for difference in compare(lock, claim=claim) if lock.claim(claim.id)),
-        *compare(lock, plan_digest=bindings.plan, recipe_digests=bindings.recipes),
+        *compare(
+            lock,
+            plan_digest=bindings.plan,
+            recipe_digests=bindings.recipes,
+            plan=plan,
+            recipes=contents.recipes,
+        ),
     ]
     if refused:
         raise LockError("a frozen lock is not changed by freezing again. " + "; ".join(str(one) for one in refused))
@@ -122,7 +119,32 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
         claims=tuple(sorted([*lock.claims, *new_claims], key=lambda claim: claim.id)),
     )
     ids = tuple(sorted(_ids(new_marks, new_claims)))
-    return extend(changed, event="freeze", ids=ids, at=now, why="added", was="")
+    return extend(_settled(changed, present), event="freeze", ids=ids, at=now, why="added", was="", then=then)
+
+
+def _first(  # noqa: PLR0913 - as `freeze`
+    marks: Sequence[PassMark],
+    claims: Sequence[Claim],
+    *,
+    suite: str,
+    plan: Plan | None,
+    present: Present,
+    now: str,
+    then: RunsThen | None,
+) -> Lock:
+    ids = tuple(sorted(_ids(marks, claims)))
+    if not ids:
+        raise LockError("there is no mark and no claim to freeze; select the tests that carry them")
+    lock = Lock(
+        suite=suite,
+        frozen_at=now,
+        bindings=present.bindings,
+        planned=planned_of(plan),
+        contents=present.contents,
+        marks=_sorted_marks(marks),
+        claims=tuple(sorted(claims, key=lambda claim: claim.id)),
+    )
+    return extend(lock, event="freeze", ids=ids, at=now, why="frozen for the first time", was="", then=then)
 
 
 def amend(  # noqa: PLR0913 - one argument a source of the lock's content
@@ -135,19 +157,27 @@ def amend(  # noqa: PLR0913 - one argument a source of the lock's content
     claims: Sequence[Claim],
     plan: Plan | None,
     bindings: Bindings,
+    contents: Contents = NO_CONTENTS,
+    covers: Mapping[str, tuple[str, ...]] = {},
+    then: RunsThen | None = None,
 ) -> Lock:
     """Change one frozen thing to what marker, plan or code now say, and keep date, reason and what was there.
 
+    Nothing else is taken along: what differs besides, differs from the lock as before.
+
     Args:
         lock: the present lock.
-        id_: of a mark or claim, or `plan`, `code`, `evaluator`, `data`, `recipes`. `plan` takes the recipes along: a
-            plan names its workloads, and another workload has another recipe.
+        id_: of a mark or claim, or one of `BINDINGS`. `plan` takes the recipes along: a plan names its workloads, and
+            another workload has another recipe.
         why: the reason, in words.
         now: UTC, ISO 8601.
         marks: as collected now; a frozen mark that is gone from them is dropped.
         claims: as collected now.
         plan: as it is now.
         bindings: digests as they are now.
+        contents: what the digests stand for now; the plan's content is taken from the plan.
+        covers: the source files that stand behind each part, as `Present` has them.
+        then: the runs that are registered by now.
 
     Raises:
         LockError: no reason, nothing of that name, or nothing to change.
@@ -156,57 +186,13 @@ def amend(  # noqa: PLR0913 - one argument a source of the lock's content
     _refuse_twins(marks, claims)
     if not why.strip():
         raise LockError(f"an amendment of {id_} needs its reason: add --passmark-why='…'")
-    changed, was = _amended(lock, id_, marks, claims, plan, bindings)
-    if msgspec.structs.replace(changed, chain=lock.chain) == lock:
+    present = _present(bindings, contents, covers, plan)
+    changed, was = _amended(lock, id_, marks, claims, plan, present)
+    if changed == lock:
         raise LockError(f"{id_} is already as the lock holds it: change the marker or the plan first")
-    return extend(changed, event="amend", ids=(id_,), at=now, why=why.strip(), was=was)
-
-
-def compare(  # noqa: PLR0913 - one keyword for each thing that can be compared
-    lock: Lock,
-    *,
-    mark: PassMark | None = None,
-    claim: Claim | None = None,
-    plan_digest: str | None = None,
-    code_digest: str | None = None,
-    evaluator_digest: str | None = None,
-    recipe_digests: Mapping[str, str] = {},
-) -> list[Difference]:
-    """List what differs from the lock; what is not given is not compared.
-
-    A mark or claim that is not frozen differs as a whole. A recipe that the lock does not bind is not compared.
-    """
-    found: list[Difference] = []
-    if mark is not None:
-        found += _struct_differences(mark.id, mark, lock.mark(mark.id))
-    if claim is not None:
-        found += _struct_differences(claim.id, claim, lock.claim(claim.id))
-    for name, digest, expected in (
-        ("plan", plan_digest, lock.bindings.plan),
-        ("code", code_digest, lock.bindings.code),
-        ("evaluator", evaluator_digest, lock.bindings.evaluator),
-    ):
-        if digest is not None and digest != expected:
-            found.append(
-                Difference(
-                    field=name,
-                    found=_short(digest),
-                    expected=_short(expected),
-                    where=f"restore it, or amend: --passmark-amend={name} --passmark-why='…'",
-                )
-            )
-    for workload, digest in sorted(recipe_digests.items()):
-        bound = lock.bindings.recipes.get(workload, digest)
-        if digest != bound:
-            found.append(
-                Difference(
-                    field=f"recipes.{workload}",
-                    found=_short(digest),
-                    expected=_short(bound),
-                    where=f"restore the recipe {workload}.toml, or amend: --passmark-amend=recipes --passmark-why='…'",
-                )
-            )
-    return found
+    return extend(
+        _settled(changed, present), event="amend", ids=(id_,), at=now, why=why.strip(), was=_json(was), then=then
+    )
 
 
 def missing_from(lock: Lock, ids: Sequence[str]) -> tuple[str, ...]:
@@ -225,47 +211,95 @@ def refuse_broken(lock: Lock) -> None:
         raise LockError(f"{faults[0]}. Restore the lock from git before it is changed")
 
 
+def _present(
+    bindings: Bindings, contents: Contents, covers: Mapping[str, tuple[str, ...]], plan: Plan | None
+) -> Present:
+    by_value = {} if plan is None else plain(plan)
+    return Present(bindings=bindings, contents=msgspec.structs.replace(contents, plan=by_value), covers=covers)
+
+
+def _settled(lock: Lock, present: Present) -> Lock:
+    """Fill in what the lock's digests stand for, as far as they are those of now; bind what never was.
+
+    A lock of schema 1 bound neither the judge nor the tests, and every mark that is new has a test that is.
+    """
+    bound, now = lock.bindings, present.bindings
+    ids = lock.ids
+    tests = {id_: bound.tests.get(id_) or now.tests.get(id_, "") for id_ in sorted(ids)}
+    bindings = msgspec.structs.replace(
+        bound, judge=bound.judge or now.judge, tests={id_: digest for id_, digest in tests.items() if digest}
+    )
+    settled = msgspec.structs.replace(lock, bindings=bindings)
+    held = lock.contents
+    recipes = {
+        name: present.contents.recipes[name]
+        if name in present.contents.recipes and now.recipes.get(name) == digest
+        else held.recipes.get(name, {})
+        for name, digest in bindings.recipes.items()
+    }
+    contents = Contents(
+        plan=present.contents.plan if bindings.plan == now.plan else held.plan,
+        recipes={name: recipe for name, recipe in recipes.items() if recipe},
+        sources=settled_sources(settled, present),
+    )
+    return msgspec.structs.replace(settled, contents=contents)
+
+
 def _amended(  # noqa: PLR0913, PLR0917 - one value a source of the new content
     lock: Lock,
     id_: str,
     marks: Sequence[PassMark],
     claims: Sequence[Claim],
     plan: Plan | None,
-    bindings: Bindings,
-) -> tuple[Lock, str]:
-    if id_ == "plan":
-        was = {"plan": lock.bindings.plan, "planned": lock.planned, "recipes": lock.bindings.recipes}
-        renewed = msgspec.structs.replace(lock.bindings, plan=bindings.plan, recipes=bindings.recipes)
-        return msgspec.structs.replace(lock, bindings=renewed, planned=planned_of(plan)), _json(was)
+    present: Present,
+) -> tuple[Lock, object]:
+    """Return the lock with one thing changed, and what stood there before."""
     if id_ in BINDINGS:
-        before = getattr(lock.bindings, id_)
-        renewed = msgspec.structs.replace(lock.bindings, **{id_: getattr(bindings, id_)})
-        return msgspec.structs.replace(lock, bindings=renewed), _json({id_: before})
+        return _rebound(lock, id_, plan, present)
     frozen_mark, frozen_claim = lock.mark(id_), lock.claim(id_)
     if frozen_mark is not None:
         kept = [mark for mark in lock.marks if mark.id != id_]
         new_marks = _sorted_marks([*kept, *(mark for mark in marks if mark.id == id_)])
-        return msgspec.structs.replace(lock, marks=new_marks), _json(frozen_mark)
+        return msgspec.structs.replace(lock, marks=new_marks), frozen_mark
     if frozen_claim is not None:
         others = [claim for claim in lock.claims if claim.id != id_]
         new_claims = sorted([*others, *(claim for claim in claims if claim.id == id_)], key=lambda claim: claim.id)
-        return msgspec.structs.replace(lock, claims=tuple(new_claims)), _json(frozen_claim)
+        return msgspec.structs.replace(lock, claims=tuple(new_claims)), frozen_claim
     known = ", ".join([*lock.ids, *BINDINGS])
     raise LockError(
         f"the lock holds nothing called {id_!r}; it holds {known}. A new mark is added by --passmark-freeze"
     )
 
 
-def _struct_differences(id_: str, found: PassMark | Claim, frozen: PassMark | Claim | None) -> list[Difference]:
-    if frozen is None:
-        where = "add it by --passmark-freeze before the first run"
-        return [Difference(field=id_, found="a mark in a test", expected="nothing of that name", where=where)]
-    where = f"restore the marker of {id_}, or amend: --passmark-amend={id_} --passmark-why='…'"
-    return [
-        Difference(field=f"{id_}.{name}", found=repr(now), expected=repr(then), where=where)
-        for name in found.__struct_fields__
-        if (now := getattr(found, name)) != (then := getattr(frozen, name))
-    ]
+def _rebound(lock: Lock, id_: str, plan: Plan | None, present: Present) -> tuple[Lock, object]:
+    """Bind the lock to one thing as it is now; what the runs were made under is kept field by field."""
+    bound, now = lock.bindings, present.bindings
+    was: dict[str, object] = {id_: getattr(bound, id_)}
+    renewed = {id_: getattr(now, id_)}
+    if id_ == "data":
+        # Data that is not here cannot be looked at: what was bound of it stays.
+        renewed["data"] = {**bound.data, **now.data}
+    if id_ == "tests":
+        renewed["tests"] = {name: now.tests.get(name, digest) for name, digest in bound.tests.items()}
+        was["tests"] = _changed(bound.tests, renewed["tests"])
+    if id_ in {"plan", "recipes"}:
+        renewed["recipes"] = now.recipes
+        was["recipes"] = _changed(bound.recipes, now.recipes)
+    if id_ == "plan" and lock.contents.plan:
+        was |= earlier_values(present.contents.plan, lock.contents.plan)
+    elif id_ == "plan":
+        was["planned"] = lock.planned
+    for name, then in lock.contents.recipes.items():
+        if "recipes" in renewed and name in present.contents.recipes:
+            was |= earlier_values(present.contents.recipes[name], then, field=f"recipes.{name}")
+    rebound = msgspec.structs.replace(lock, bindings=msgspec.structs.replace(bound, **renewed))
+    if id_ == "plan":
+        rebound = msgspec.structs.replace(rebound, planned=planned_of(plan))
+    return rebound, was
+
+
+def _changed(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    return {name: digest for name, digest in then.items() if now.get(name) != digest}
 
 
 def _refuse_twins(marks: Sequence[PassMark], claims: Sequence[Claim]) -> None:
@@ -284,7 +318,3 @@ def _sorted_marks(marks: Sequence[PassMark]) -> tuple[PassMark, ...]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
-
-
-def _short(digest: str) -> str:
-    return f"{digest[:12]}…" if digest else "none"

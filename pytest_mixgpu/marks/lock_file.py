@@ -25,6 +25,9 @@ runs there were. A lock of schema 1 is read, its seals hold as they were made, a
 READABLE_SCHEMAS = (1, LOCK_SCHEMA)
 BINDINGS = ("plan", "code", "evaluator", "data", "recipes", "judge", "tests")
 """What can be amended besides marks and claims; it concerns all of them."""
+RUN_BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
+"""Those that runs were made under: runs from before such an amendment count no more. Another judge, or a test that was
+written anew, judges the runs that there are."""
 
 _PREFACE = """\
 # Pass marks and claims as they were frozen. Written by `pytest --passmark-freeze`; changed only by
@@ -46,7 +49,7 @@ class Bindings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     recipes: dict[str, str] = {}
     """Of the recipe (model, data, input, augmentation, optimizer) as plain data, by workload."""
     judge: str = ""
-    """Of the modules that compute metrics and judge; empty in a lock of schema 1."""
+    """Of the modules that hand over numbers, compute metrics and judge; empty in a lock of schema 1."""
     tests: dict[str, str] = {}
     """Of the test that judges it and of what that imports from the suite, by id of the mark or claim, without the
     markers themselves."""
@@ -76,7 +79,7 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     event: Literal["freeze", "amend"]
     ids: tuple[str, ...]
-    """The marks and claims concerned, or `plan`, `code`, `evaluator`, `data`, `recipes`."""
+    """The marks and claims concerned, or one of `BINDINGS`."""
     at: str
     """UTC, ISO 8601, as the host's clock said."""
     why: str
@@ -93,6 +96,31 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """SHA-256 of the lock without its chain, as this entry left it."""
     seal: str
     """SHA-256 over all other fields of this entry."""
+
+    @property
+    def runs_then(self) -> str:
+        """Which runs there were, in words; empty where the entry does not say it."""
+        if self.num_runs is None:
+            return ""
+        if not self.ledger_head:
+            return "before any run was registered"
+        count = f"after {self.num_runs} run{'' if self.num_runs == 1 else 's'}"
+        return f"{count}, ledger head {self.ledger_head[:12]}… at line {self.ledger_count}"
+
+    @property
+    def sentence(self) -> str:
+        """When it was, what it changed, after which runs, why, and what was there before."""
+        runs = f" {self.runs_then}" if self.runs_then else ""
+        return f"{self.at}: {', '.join(self.ids)} amended{runs}: {self.why} (was {self.was})"
+
+
+class RunsThen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the ledger of the folder of reports holds at the moment of a change."""
+
+    num_runs: int
+    """Runs of the suite, rehearsals apart."""
+    head: str
+    count: int
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -132,14 +160,14 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return next((entry.at for entry in self.chain if entry.event == "freeze" and id_ in entry.ids), "")
 
     def last_change(self, *ids: str) -> int:
-        """Return the place in the chain of the last change that concerns these ids, or what all are bound to.
+        """Return the place in the chain of the last change that concerns these ids, or what all runs are bound to.
 
         A freeze adds marks and claims and leaves the others as they are, so it concerns those alone.
         """
         concerned = (
             place
             for place, entry in enumerate(self.chain)
-            if set(entry.ids) & ({*ids, *BINDINGS} if entry.event == "amend" else set(ids))
+            if set(entry.ids) & ({*ids, *RUN_BINDINGS} if entry.event == "amend" else set(ids))
         )
         return max(concerned, default=0)
 
@@ -188,7 +216,12 @@ def lock_text(lock: Lock) -> str:
     import tomli_w
 
     table = _without_none(msgspec.to_builtins(lock))
-    return _PREFACE + tomli_w.dumps(table if isinstance(table, dict) else {})
+    # What people look for comes first; what the digests stand for is long.
+    last = ("contents", "chain")
+    ordered = {key: table[key] for key in (*(key for key in table if key not in last), *last)}
+    if not lock.chain:
+        del ordered["chain"]
+    return _PREFACE + tomli_w.dumps(ordered)
 
 
 def write_lock(path: Path, lock: Lock) -> None:
@@ -234,9 +267,16 @@ def seal_of(entry: ChainEntry) -> str:
 
 
 def extend(  # noqa: PLR0913 - one argument a field
-    lock: Lock, *, event: Literal["freeze", "amend"], ids: tuple[str, ...], at: str, why: str, was: str
+    lock: Lock,
+    *,
+    event: Literal["freeze", "amend"],
+    ids: tuple[str, ...],
+    at: str,
+    why: str,
+    was: str,
+    then: RunsThen | None = None,
 ) -> Lock:
-    """Add an entry to the chain that seals the lock as it now stands."""
+    """Add an entry to the chain that seals the lock as it now stands, with the runs that there were by then."""
     lock = msgspec.structs.replace(lock, schema=LOCK_SCHEMA)
     entry = ChainEntry(
         event=event,
@@ -244,6 +284,9 @@ def extend(  # noqa: PLR0913 - one argument a field
         at=at,
         why=why,
         was=was,
+        num_runs=None if then is None else then.num_runs,
+        ledger_head=None if then is None else then.head,
+        ledger_count=None if then is None else then.count,
         previous=lock.chain[-1].seal if lock.chain else "",
         state=state_digest(lock),
         seal="",
@@ -298,7 +341,7 @@ def _digest(value: object) -> str:
     return sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
-def _without_none(value: object) -> object:
+def _without_none(value: Any) -> Any:
     """TOML knows no null: a field that is None is left out, and reads back as its default."""
     if isinstance(value, dict):
         return {key: _without_none(entry) for key, entry in value.items() if entry is not None}

@@ -82,7 +82,9 @@ def _changes_of_runs(evidence: Evidence, lock: Lock) -> Iterator[str]:
             files = changed_sources(lock, present, part) if present is not None and is_here else ()
             named = f": {', '.join(files)}" if files else ""
             yield f"runs were made with the {what} {short(made_with)}, passmarks.lock has {short(bound)}{named}"
-    data = {(run.header.settings.workload, run.start.data_digest) for run in evidence.completed if run.start is not None}
+    data = {
+        (run.header.settings.workload, run.start.data_digest) for run in evidence.completed if run.start is not None
+    }
     for name, digest in sorted(data):
         bound = lock.bindings.data.get(name, digest)
         if bound != digest:

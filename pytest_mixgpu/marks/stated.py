@@ -5,6 +5,7 @@ There is no plan and no record behind these; what is not known of them is said.
 
 import math
 import statistics
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -19,19 +20,22 @@ from pytest_mixgpu.timing.model import Samples
 
 SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "µs": 1e6, "ns": 1e9, "min": 1 / 60, "h": 1 / 3600}
 """How many of a unit make a second."""
+_CONCERNING = ("code", "judge", "tests")
+"""Amendments that concern a number which no run stands behind."""
 _ONE_RUN = (
     "samples and numbers are those of one run: give the suite a plan and judge the `runs` fixture, or leave "
     "least_runs and straddling out of the marker"
 )
 
 
-def judge_samples(
+def judge_samples(  # noqa: PLR0913 - one keyword for each thing that is known beside the samples
     mark: PassMark,
     samples: Samples,
     *,
     lock: Lock | None = None,
     stands_in: bool = False,
-    code_changed: bool = False,
+    changes: Sequence[str] = (),
+    place: str = "",
 ) -> Verdict:
     """Judge durations that the stopwatch took.
 
@@ -40,9 +44,10 @@ def judge_samples(
         samples: with the devices that did the work.
         lock: of the suite.
         stands_in: whether the session's CPU pool stands in for the mark's own: a rehearsal.
-        code_changed: whether what produces the number differs from the lock.
+        changes: what of the code behind the number and its judgement differs from the lock, a sentence each.
+        place: the test that carries the mark.
     """
-    verdict = _start(mark, lock, stands_in=stands_in, notes=("code-changed",) if code_changed else ())
+    verdict = _start(mark, lock, stands_in=stands_in, changes=changes, place=place)
     pool = _pool_text(samples.kinds)
     verdict = replace(verdict, pool=pool or mark.pool)
     if verdict.word == "TAMPERED":
@@ -70,7 +75,7 @@ def judge_samples(
         f"median of {len(values)} samples after {len(samples.warmups_s)} warm-ups ({samples.clock} clock), "
         f"{min(values):.4g} to {max(values):.4g} {mark.unit}; all of one run, so no interval"
     )
-    return _compare(mark, replace(verdict, details=(detail,)), statistics.median(values))
+    return _compare(mark, replace(verdict, details=(detail, *verdict.details)), statistics.median(values))
 
 
 def judge_value(  # noqa: PLR0913 - one keyword for each thing that a test can state
@@ -80,7 +85,8 @@ def judge_value(  # noqa: PLR0913 - one keyword for each thing that a test can s
     lock: Lock | None = None,
     stands_in: bool = False,
     devices: tuple[str, ...] = (),
-    code_changed: bool = False,
+    changes: Sequence[str] = (),
+    place: str = "",
 ) -> Verdict:
     """Judge a bare number, in the unit of the mark.
 
@@ -90,14 +96,13 @@ def judge_value(  # noqa: PLR0913 - one keyword for each thing that a test can s
         lock: of the suite.
         stands_in: whether the session's CPU pool stands in for the mark's own: a rehearsal.
         devices: kinds on which it was measured, as the test states them.
-        code_changed: whether what produces the number differs from the lock.
+        changes: what of the code behind the number and its judgement differs from the lock, a sentence each.
+        place: the test that carries the mark.
     """
     notes: list[Note] = ["value-stated", "self-reported"]
     if devices:
         notes.append("devices-stated")
-    if code_changed:
-        notes.append("code-changed")
-    verdict = _start(mark, lock, stands_in=stands_in, notes=tuple(notes))
+    verdict = _start(mark, lock, stands_in=stands_in, notes=tuple(notes), changes=changes, place=place)
     if verdict.word == "TAMPERED":
         return verdict
     if mark.of is not None:
@@ -117,33 +122,43 @@ def judge_value(  # noqa: PLR0913 - one keyword for each thing that a test can s
     return _compare(mark, verdict, float(value))
 
 
-def _start(mark: PassMark, lock: Lock | None, *, stands_in: bool, notes: tuple[Note, ...]) -> Verdict:
+def _start(  # noqa: PLR0913 - one argument for each thing that is known before the number
+    mark: PassMark,
+    lock: Lock | None,
+    *,
+    stands_in: bool,
+    changes: Sequence[str],
+    place: str,
+    notes: tuple[Note, ...] = (),
+) -> Verdict:
     qualifiers: list[Qualifier] = ["rehearsal"] if stands_in else []
     frozen = None if lock is None else lock.mark(mark.id)
     if frozen is None:
         qualifiers.append("exploratory")
-    amended: tuple[Note, ...] = ("amended",) if lock is not None and lock.amendments(mark.id) else ()
+    amendments = () if lock is None else lock.amendments(mark.id, *_CONCERNING)
+    further: list[Note] = ["code-changed"] if changes else []
+    further += ["amended"] if amendments else []
     faults: list[str] = []
     if lock is not None:
         faults += broken_seals(lock)
-        faults += [str(one) for one in compare(lock, mark=mark)] if frozen is not None else []
+        where = f"the marker in {place}" if place else "the marker"
+        faults += [str(one) for one in compare(lock, mark=mark, place=where)] if frozen is not None else []
     return Verdict(
         id=mark.id,
         is_claim=False,
         word="TAMPERED" if faults else "UNJUDGED",
         reason=faults[0] if faults else "nothing was measured",
         qualifiers=tuple(qualifiers),
-        notes=("preliminary", *notes, *amended),
+        notes=("preliminary", *notes, *further),
         metric=mark.metric,
         comparator=mark.comparator,
         bound=mark.bound,
         unit=mark.unit,
         pool=mark.pool,
+        details=(*faults[1:], *(f"code-changed: {text}" for text in changes)),
         lock_digest=lock_digest(lock),
         frozen_at="" if lock is None else lock.frozen_since(mark.id),
-        amendments=()
-        if lock is None
-        else tuple(f"{one.at}: {one.why} (was {one.was})" for one in lock.amendments(mark.id)),
+        amendments=tuple(one.sentence for one in amendments),
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.marks.evidence import Evidence
+    from pytest_mixgpu.marks.present import Present
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.sequence import Staging
     from pytest_mixgpu.plugin.stored import StoredRuns
@@ -46,6 +47,7 @@ class Experiment:
         options: of the session.
         session: its id; the workers of one xdist session share it.
         marks: marks and claims of the suite, as collected.
+        present: gives all that the suite's lock binds, as it is now.
         pool: gives the session's pool; asked only where something is measured.
         launcher: gives the launcher, likewise.
         say: takes lines of progress.
@@ -59,6 +61,7 @@ class Experiment:
         options: Options,
         session: str,
         marks: tuple[PassMark | Claim, ...],
+        present: Callable[[], Present],
         pool: Callable[[], Pool],
         launcher: Callable[[], Launcher],
         say: Callable[[str], None],
@@ -71,6 +74,7 @@ class Experiment:
         self._options = options
         self._session = session
         self._marks = marks
+        self._present = present
         self._pool = pool
         self._launcher = launcher
         self._say = say
@@ -114,7 +118,7 @@ class Experiment:
         folders = self._folders
         heads = tuple(RunStore(folder).ledger.head for folder in folders)
         if self._stored is None or self._stored[0] != heads:
-            self._stored = (heads, read_runs(folders, self._plan.id))
+            self._stored = (heads, read_runs(folders, self._plan.id, lock=self._suite.lock))
         return self._stored
 
     def _known(self, *, rehearsal: bool) -> Evidence:
@@ -136,6 +140,7 @@ class Experiment:
             code_digest=digests.code,
             evaluator_digest=digests.evaluator,
             recipe_digests=self._recipe_digests,
+            present=None if self._suite.lock is None else self._present(),
             marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
             claims=[mark for mark in self._marks if isinstance(mark, Claim)],
             ledger=with_outside(stored, self._folders, self._suite, options=self._options, rehearsal=rehearsal),

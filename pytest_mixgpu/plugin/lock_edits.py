@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_mixgpu.errors import AnchorError, LockError, MissingExtraError, MixgpuError, WorkloadError
-from pytest_mixgpu.marks.lock import Bindings, amend, freeze, lock_digest, write_lock
+from pytest_mixgpu.marks.lock import RunsThen, amend, freeze, lock_digest, write_lock
 from pytest_mixgpu.marks.model import Claim, PassMark
+from pytest_mixgpu.marks.registered import registrations
 from pytest_mixgpu.plugin.anchoring import Anchoring
-from pytest_mixgpu.plugin.measure import code_digests, recipe_digests, recipe_for, recipes_of
+from pytest_mixgpu.plugin.measure import recipe_for, recipes_of
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.store import RunStore
+
+WIDTH = 80
+"""Columns of the terminal that everybody has."""
 
 if TYPE_CHECKING:
     from pytest_mixgpu.marks.lock import Lock
@@ -71,14 +76,26 @@ def _edited(session: MixgpuSession, suite: Suite) -> Lock:
     marks = [mark for mark in found if isinstance(mark, PassMark)]
     claims = [mark for mark in found if isinstance(mark, Claim)]
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    bindings = bindings_of(suite, session)
-    if session.options.freeze:
-        return freeze(suite.lock, marks, claims, suite=suite.name, plan=suite.plan, bindings=bindings, now=now)
+    # Deselected tests still count as written: leaving one out of a session does not delete its mark.
+    present = session.present_of(suite, data=_data_digests(suite, session))
+    then = _runs_then(suite, session)
     lock = suite.lock
+    if session.options.freeze:
+        return freeze(
+            lock,
+            marks,
+            claims,
+            suite=suite.name,
+            plan=suite.plan,
+            bindings=present.bindings,
+            now=now,
+            contents=present.contents,
+            covers=present.covers,
+            then=then,
+        )
     if lock is None:
         raise LockError(f"{suite.lock_path}: there is no lock to amend; write it with --passmark-freeze")
     for id_ in session.options.amend:
-        # Deselected tests still count as written: leaving one out of a session does not delete its mark.
         lock = amend(
             lock,
             id_,
@@ -87,23 +104,24 @@ def _edited(session: MixgpuSession, suite: Suite) -> Lock:
             marks=marks,
             claims=claims,
             plan=suite.plan,
-            bindings=bindings,
+            bindings=present.bindings,
+            contents=present.contents,
+            covers=present.covers,
+            then=then,
         )
     return lock
 
 
-def bindings_of(suite: Suite, session: MixgpuSession) -> Bindings:
-    """Digests of plan, code, evaluator and of the data that is here."""
-    from pytest_mixgpu.records.plan_file import plan_digest
-
-    found = code_digests()
-    return Bindings(
-        plan="" if suite.plan is None else plan_digest(suite.plan),
-        code=found.code,
-        evaluator=found.evaluator,
-        recipes={} if suite.plan is None else recipe_digests(suite.plan, suite.folder),
-        data=_data_digests(suite, session),
-    )
+def _runs_then(suite: Suite, session: MixgpuSession) -> RunsThen:
+    """What the ledger of the session's report folder holds by now."""
+    reading = RunStore(session.options.report).ledger.read()
+    if reading.faults:
+        raise LockError(
+            f"{reading.faults[0]}. Which runs there are by now cannot be said: restore the ledger, or name another "
+            "folder of reports (--mixgpu-report)"
+        )
+    registered = registrations(reading.entries, suite.name, rehearsal=False)
+    return RunsThen(num_runs=len(registered), head=reading.head, count=reading.count)
 
 
 def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
@@ -127,10 +145,19 @@ def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config)
     if after == before:
         return [f"{suite.lock_path}: nothing to freeze, every mark and claim is frozen already"]
     known = 0 if before is None else len(before.chain)
-    changes = (f"  {entry.event} {', '.join(entry.ids)} at {entry.at}: {entry.why}" for entry in after.chain[known:])
-    lines = [f"{suite.lock_path}:", *changes]
+    lines = [f"{suite.lock_path}:"]
+    for entry in after.chain[known:]:
+        runs = f", {entry.runs_then}" if entry.runs_then else ""
+        lines += [f"  {entry.event} {', '.join(entry.ids)} at {entry.at}{runs}: {entry.why}"]
+    if before is not None and not before.bindings.judge and after.bindings.judge:
+        lines.append("  bound for the first time, as they are now: judge, tests")
     missing = [name for name in after.bindings.recipes if name not in after.bindings.data]
     if missing:
         lines.append(f"  not bound yet, since its data is not here: {', '.join(missing)}")
     lines.append(f"Commit it before the first run: git add {shown(suite.lock_path, config)} && git commit")
-    return lines
+    return [line for text in lines for line in _wrapped(text)]
+
+
+def _wrapped(text: str) -> list[str]:
+    """Break a line that is wider than a terminal; what follows is indented."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)

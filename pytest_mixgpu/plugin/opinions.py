@@ -19,10 +19,11 @@ from pytest_mixgpu.plugin.keys import OPINIONS
 from pytest_mixgpu.plugin.runs import Runs
 from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.terminal import verdict_text
+from pytest_mixgpu.report.verdict_rows import gravest_word
 from pytest_mixgpu.timing.model import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pytest_mixgpu.plugin.session import MixgpuSession
 
@@ -60,7 +61,7 @@ class _Judge(Generic[Mark]):
             verdict = judge()
         except MixgpuError as error:
             verdict = unjudged(mark, str(error))
-        keep(self._item, verdict)
+        keep(self._session, self._item, verdict)
         failure = failure_text(verdict, official=self._session.options.official)
         if failure:
             pytest.fail("\n\n".join([failure, *self._also_judged(what)]), pytrace=False)
@@ -72,7 +73,7 @@ class _Judge(Generic[Mark]):
             return []
         verdicts = [judge_runs(mark, what) for mark in still_open(self._session, self._item)]
         for verdict in verdicts:
-            keep(self._item, verdict)
+            keep(self._session, self._item, verdict)
         return [verdict_text(verdict) for verdict in verdicts]
 
 
@@ -110,14 +111,14 @@ class PassmarkJudge(_Judge[PassMark]):
         if isinstance(what, Runs):
             return judge_runs(mark, what)
         suite = self._session.suite_of(self._item)
-        lock, changed = suite.lock, self._session.code_changed(suite)
-        stands_in = self._session.stands_in(self._item, mark)
+        lock, changes = suite.lock, self._session.code_changes(suite, mark)
+        stands_in, place = self._session.stands_in(self._item, mark), self._item.nodeid
         if isinstance(what, Samples):
-            return judge_samples(mark, what, lock=lock, stands_in=stands_in, code_changed=changed)
+            return judge_samples(mark, what, lock=lock, stands_in=stands_in, changes=changes, place=place)
         kinds = _kinds(devices)
         # A number is of the devices that the test names, whatever this session's are; one that names none is of none.
         stands_in = stands_in and bool(kinds) and CPU_KINDS.keys() >= set(kinds)
-        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=kinds, code_changed=changed)
+        return judge_value(mark, what, lock=lock, stands_in=stands_in, devices=kinds, changes=changes, place=place)
 
 
 class ClaimJudge(_Judge[Claim]):
@@ -152,9 +153,42 @@ def judge_runs(mark: PassMark | Claim, what: Runs) -> Verdict:
     return judge_claim(mark, evidence) if isinstance(mark, Claim) else judge_mark(mark, evidence)
 
 
-def keep(item: pytest.Item, verdict: Verdict) -> None:
-    """Keep a verdict on its test, where its report finds it."""
+def keep(session: MixgpuSession, item: pytest.Item, verdict: Verdict) -> None:
+    """Keep a verdict on its test, where its report finds it, and in the session, should no report come."""
     item.stash.setdefault(OPINIONS, []).append(verdict)
+    session.spoken[item.nodeid] = _rows(session, item)
+
+
+def settled(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """One verdict a mark: of one that was judged several times the gravest stands, and says how often and as what."""
+    found: list[Verdict] = []
+    for id_ in dict.fromkeys(verdict.id for verdict in verdicts):
+        mine = [verdict for verdict in verdicts if verdict.id == id_]
+        word = gravest_word(mine)
+        gravest = next(verdict for verdict in mine if verdict.word == word)
+        if len(mine) > 1:
+            words = ", ".join(_short(verdict) for verdict in mine)
+            text = f"its test judged it {len(mine)} times: {words}; the gravest stands, the first of several"
+            gravest = msgspec.structs.replace(gravest, details=(*gravest.details, text))
+        found.append(gravest)
+    return found
+
+
+def _short(verdict: Verdict) -> str:
+    return verdict.word if verdict.value is None else f"{verdict.word} at {verdict.value:g} {verdict.unit}".strip()
+
+
+def _rows(session: MixgpuSession, item: pytest.Item) -> list[dict[str, object]]:
+    """The verdicts of a test as plain values that xdist can carry."""
+    return [
+        {
+            "verdict": msgspec.to_builtins(verdict),
+            "test": item.nodeid,
+            "title": title_of(item),
+            "folder": str(session.suite_of(item).folder),
+        }
+        for verdict in settled(opinions_of(item))
+    ]
 
 
 def opinions_of(item: pytest.Item) -> list[Verdict]:
@@ -201,7 +235,7 @@ def refuse_unjudged(session: MixgpuSession, item: pytest.Item) -> None:
     missing = still_open(session, item)
     for mark in missing:
         word = "claim" if isinstance(mark, Claim) else "passmark"
-        keep(item, unjudged(mark, f"the test ended without {word}.judge(…): nothing was judged"))
+        keep(session, item, unjudged(mark, f"the test ended without {word}.judge(…): nothing was judged"))
     if missing:
         texts = [verdict_text(verdict) for verdict in item.stash[OPINIONS] if verdict.word == "UNJUDGED"]
         pytest.fail("\n".join(texts), pytrace=False)
@@ -215,8 +249,8 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
     if report.when == "teardown" or (report.when == "setup" and report.passed):
         return
     for mark in still_open(session, item):
-        keep(item, unjudged(mark, f"the test was {_ending(report)} before it was judged"))
-    verdicts = opinions_of(item)
+        keep(session, item, unjudged(mark, f"the test was {_ending(report)} before it was judged"))
+    verdicts = settled(opinions_of(item))
     if not verdicts:
         return
     failing = [verdict for verdict in verdicts if not verdict.passed]
@@ -228,15 +262,8 @@ def attach(session: MixgpuSession, item: pytest.Item, report: pytest.TestReport)
     others = [(name, value) for name, value in item.user_properties if not name.startswith("mixgpu.")]
     item.user_properties[:] = [*others, *properties(verdicts)]
     report.user_properties = list(item.user_properties)
-    report.mixgpu_verdicts = [  # type: ignore[attr-defined]  # pytest carries further attributes of a report
-        {
-            "verdict": msgspec.to_builtins(verdict),
-            "test": item.nodeid,
-            "title": title_of(item),
-            "folder": str(session.suite_of(item).folder),
-        }
-        for verdict in verdicts
-    ]
+    # pytest carries further attributes of a report.
+    report.mixgpu_verdicts = _rows(session, item)  # type: ignore[attr-defined]
 
 
 def title_of(item: pytest.Item) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mixgpu.errors import MixgpuError, PlanError
+from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
 from pytest_mixgpu.plugin.holding import SIBLINGS_WAIT_S, Holding
 from pytest_mixgpu.plugin.keys import SESSION_ID
@@ -16,13 +17,14 @@ from pytest_mixgpu.plugin.sequence import holds
 from pytest_mixgpu.plugin.suites import Suite, suite_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.marks.evidence import Evidence
     from pytest_mixgpu.marks.model import Claim, PassMark
+    from pytest_mixgpu.marks.present import Present
     from pytest_mixgpu.plugin.experiment import Experiment
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.runs import Runs
@@ -36,6 +38,8 @@ class MixgpuSession:
     """Made at the first test that is ours; closed with pytest's configuration."""
 
     def __init__(self, config: pytest.Config, options: Options) -> None:
+        # Before anything that measures is loaded: what is written from here on is seen.
+        first_look()
         self.config = config
         self.options = options
         worker = getattr(config, "workerinput", None)
@@ -54,6 +58,8 @@ class MixgpuSession:
         self.holding = Holding(
             wait_s=SIBLINGS_WAIT_S if self.shares_session else options.wait_s, say=self._progress.say
         )
+        self.spoken: dict[str, list[dict[str, object]]] = {}
+        """Every verdict that fell in this process, by test, as a report carries it: some plugins drop reports."""
         self.named: list[Suite] = []
         """Suites that the command line names, in xdist's controller, which collects no test."""
 
@@ -196,6 +202,7 @@ class MixgpuSession:
                 options=self.options,
                 session=self.id,
                 marks=tuple(self.marks_in(suite).values()),
+                present=lambda: self.present_of(suite),
                 pool=lambda: self.pool_of(suite),
                 launcher=lambda: self.launcher,
                 say=self._progress.say,
@@ -236,13 +243,26 @@ class MixgpuSession:
             for mark in self.marks_of(item)
         }
 
-    def code_changed(self, suite: Suite) -> bool:
-        """Whether what takes durations and judges them is not the code that the suite's lock names."""
-        if suite.lock is None:
-            return False
-        from pytest_mixgpu.plugin.measure import code_digests
+    def present_of(self, suite: Suite, *, data: Mapping[str, str] | None = None) -> Present:
+        """All that a suite's lock binds, as it is now. Deselected tests are still written."""
+        from pytest_mixgpu.plugin.bound import Place, present_of
 
-        return code_digests().code != suite.lock.bindings.code
+        places = {
+            mark.id: Place(item.path, item.nodeid.partition("::")[2].partition("[")[0], item.nodeid.partition("[")[0])
+            for item in (*self._items, *self.deselected)
+            if self.suite_of(item) == suite
+            for mark in self.marks_of(item)
+        }
+        search = tuple(self.config.rootpath / path for path in self.config.getini("pythonpath"))
+        return present_of(suite, places, root=self.config.rootpath, search=search, data=data)
+
+    def code_changes(self, suite: Suite, mark: PassMark) -> tuple[str, ...]:
+        """What takes durations and judges them and is not the code that the suite's lock names, a sentence each."""
+        from pytest_mixgpu.marks.present import code_changes
+
+        if suite.lock is None:
+            return ()
+        return code_changes(suite.lock, self.present_of(suite), mark.id, parts=("code", "judge"))
 
     def close(self) -> None:
         """Stop preloaded processes."""
@@ -265,6 +285,10 @@ def _marks_of(item: pytest.Item) -> tuple[PassMark | Claim, ...]:
 
 def _refuse_twin(mark: PassMark | Claim, item: pytest.Item, owner: pytest.Item) -> None:
     if owner is not item:
-        raise pytest.UsageError(
-            f"{item.nodeid}: the id {mark.id!r} is already that of {owner.nodeid}: give each mark its own"
+        is_repeated = item.nodeid.partition("[")[0] == owner.nodeid.partition("[")[0]
+        remedy = (
+            "one test is judged once: repeats of its runs are asked for by --mixgpu-runs, parameters go into its body"
+            if is_repeated
+            else "give each mark its own"
         )
+        raise pytest.UsageError(f"{item.nodeid}: the id {mark.id!r} is already that of {owner.nodeid}: {remedy}")

@@ -3,6 +3,7 @@
 import io
 import tokenize
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def code_digest(paths: Iterable[Path], root: Path) -> str:
     return whole.hexdigest()
 
 
+@lru_cache(maxsize=1024)
 def significant(raw: bytes) -> bytes:
     """Return Python source without comments, blank lines and trailing blanks; strings stay as they are.
 

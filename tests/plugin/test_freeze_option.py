@@ -88,7 +88,7 @@ def test_moved_bound_is_tampered_until_amended(frozen: Bench) -> None:
     later = frozen.pytest()
 
     tampered.assert_outcomes(failed=1)
-    tampered.stdout.fnmatch_lines(["*TAMPERED latency*", "*latency.bound: found 1.8, the lock holds 2.0*"])
+    tampered.stdout.fnmatch_lines(["*TAMPERED latency*", "*latency.bound: the marker in test_latency.py::test_latency has 1.8, passmarks.lock has 2.0*"])
     assert 0 == amended.ret
     lock = read_lock(frozen.folder / "passmarks.lock")
     assert lock is not None

@@ -1,0 +1,113 @@
+"""What a suite's lock binds, as it is now: from a suite and its tests to a `Present`. Imports no pytest."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
+from pytest_mixgpu.marks.differences import plain
+from pytest_mixgpu.marks.lock_file import Bindings, Contents
+from pytest_mixgpu.marks.present import Present
+from pytest_mixgpu.plugin.measure import code_digests, package_root, recipe_digests, recipe_for, recipes_of
+from pytest_mixgpu.records.digests import canonical_digest
+from pytest_mixgpu.records.plan_file import plan_digest
+from pytest_mixgpu.records.sources import closure_of_package, source_digests, sources_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_mixgpu.plugin.suites import Suite
+
+_HANDING_OVER = (
+    "experiment.py",
+    "fixtures.py",
+    "measure.py",
+    "opinions.py",
+    "repeats.py",
+    "runs.py",
+    "sequence.py",
+    "stopwatch.py",
+    "stored.py",
+)
+"""Modules of the plugin that decide what is run, take durations, or hand numbers and records to the judge. They are
+bound with the judge: `code` is what stands in every record, and a worker elsewhere has no plugin."""
+
+
+class Place(NamedTuple):
+    """Where the test of a mark or claim is written."""
+
+    file: Path
+    name: str
+    """`test_speed`, `TestFleet::test_speed`."""
+    shown: str
+    """As messages name it."""
+
+
+def judge_paths() -> tuple[Path, ...]:
+    """All modules that hand over numbers, compute metrics and judge, with what they import of the package."""
+    package = package_root() / "pytest_mixgpu"
+    marks = (package / "marks").rglob("*.py")
+    handing_over = {package / "plugin" / name for name in _HANDING_OVER}
+    return tuple(sorted({*closure_of_package(marks, package_root(), "pytest_mixgpu"), *handing_over}))
+
+
+@cache
+def package_sources() -> dict[str, dict[str, str]]:
+    """Digests of the package's source files behind `code`, `evaluator` and `judge`, as first found."""
+    root = package_root()
+    parts = {"code": code_paths(), "evaluator": evaluator_paths(), "judge": judge_paths()}
+    return {part: source_digests(paths, root) for part, paths in parts.items()}
+
+
+def present_of(
+    suite: Suite,
+    tests: Mapping[str, Place],
+    *,
+    root: Path,
+    search: Sequence[Path] = (),
+    data: Mapping[str, str] | None = None,
+) -> Present:
+    """Look at everything that a suite's lock binds.
+
+    Args:
+        suite: with or without a plan.
+        tests: where each mark and claim is written, by id.
+        root: of the project; what tests import from outside it is not followed.
+        search: further folders in which their modules are looked for.
+        data: digests of the workloads' data, as far as it is here; they are bound by a freeze, and compared by runs.
+    """
+    found, parts, plan = code_digests(), dict(package_sources()), suite.plan
+    package = package_root() / "pytest_mixgpu"
+    for id_, place in sorted(tests.items()):
+        parts[id_] = _sources_of(place, suite.folder, root, (*search, *_between(suite.folder, root)), package)
+    recipes = {} if plan is None else {name: plain(recipe_for(name, suite.folder)) for name in recipes_of(plan)}
+    return Present(
+        bindings=Bindings(
+            plan="" if plan is None else plan_digest(plan),
+            code=found.code,
+            evaluator=found.evaluator,
+            recipes={} if plan is None else recipe_digests(plan, suite.folder),
+            data=dict(data or {}),
+            judge=canonical_digest(parts["judge"]),
+            tests={id_: canonical_digest(parts[id_]) for id_ in sorted(tests)},
+        ),
+        contents=Contents(
+            plan={} if plan is None else plain(plan),
+            recipes=recipes,
+            sources={path: digest for files in parts.values() for path, digest in files.items()},
+        ),
+        covers={part: tuple(files) for part, files in parts.items()},
+        places={id_: place.shown for id_, place in tests.items()},
+    )
+
+
+@cache
+def _sources_of(place: Place, folder: Path, root: Path, search: tuple[Path, ...], package: Path) -> dict[str, str]:
+    return sources_of(place.file, place.name, folder=folder, root=root, search=search, without=(package,))
+
+
+def _between(folder: Path, root: Path) -> tuple[Path, ...]:
+    """The folders above a suite's own, up to the root."""
+    return tuple(one for one in folder.parents if one.is_relative_to(root))
