@@ -10,6 +10,7 @@ from pytest_mixgpu.plugin import options as _options
 from pytest_mixgpu.plugin.fixtures import claim, gpus, passmark, runs, stopwatch
 from pytest_mixgpu.plugin.keys import OPINIONS, SESSION, SESSION_ID
 from pytest_mixgpu.plugin.reporting import Reporting
+from pytest_mixgpu.plugin.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -35,8 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     if _options.read(config).edits_lock:
         open_session(config)
+    trail = Trail(config)
+    config.pluginmanager.register(trail, "mixgpu-trail")
     if not hasattr(config, "workerinput"):
-        name = config.pluginmanager.register(Reporting(config), "mixgpu-reporting")
+        name = config.pluginmanager.register(Reporting(config, trail), "mixgpu-reporting")
         if name is None and config.getoption("--mixgpu-official"):
             raise pytest.UsageError("an official session needs its own reporting: leave out -p no:mixgpu-reporting")
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pytest_mixgpu.errors import MixgpuError
-from pytest_mixgpu.marks.lock import missing_from
-from pytest_mixgpu.marks.model import Verdict
-from pytest_mixgpu.plugin.suites import shown
+from pytest_mixgpu.marks.lock import broken_seals, lock_digest, missing_from
+from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
+from pytest_mixgpu.plugin.opinions import unjudged
+from pytest_mixgpu.plugin.suites import LOCK_NAME, shown
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore
@@ -22,10 +24,15 @@ from pytest_mixgpu.report.html import write_page
 from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.rows import build_report
 from pytest_mixgpu.report.terminal import summary_lines
+from pytest_mixgpu.report.verdict_rows import gravest_word
 from pytest_mixgpu.report.verdicts import write_verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
     from pytest_mixgpu.devices.model import Pool
+    from pytest_mixgpu.marks.lock import Lock
     from pytest_mixgpu.plugin.session import MixgpuSession
     from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.model import HostFacts, RunRecord
@@ -46,40 +53,64 @@ class Outcomes:
 
     def __init__(self, session: MixgpuSession) -> None:
         self._session = session
-        self._judged: list[Judged] = []
+        self._judged: dict[str, list[Judged]] = {}
+        """By test."""
         self._reports: list[tuple[Report, Path]] = []
         self._left_out: list[str] = []
         self._troubles: list[str] = []
         self._stopped = False
 
     def collect(self, report: pytest.TestReport) -> None:
-        """Take the verdicts off a report."""
-        carried: list[dict[str, Any]] = report.mixgpu_verdicts  # set by opinions.attach
-        for row in carried:
-            self._judged.append(
-                Judged(
-                    verdict=msgspec.convert(row["verdict"], Verdict),
-                    folder=row["folder"],
-                    test=row["test"],
-                    title=row["title"],
-                )
-            )
+        """Take the verdicts off a report; a test that is run again reports all that fell so far."""
+        rows: list[dict[str, Any]] = report.mixgpu_verdicts  # set by opinions.attach
+        self._judged[report.nodeid] = [_judged(row) for row in rows]
 
-    def finish(self, pytest_session: pytest.Session) -> None:
-        """Write the files of each suite; an official session fails on what was frozen and not judged."""
+    def finish(
+        self, pytest_session: pytest.Session, *, folders: Sequence[Path], spoken: Mapping[str, list[dict[str, Any]]]
+    ) -> None:
+        """Write the files of each suite; an official session fails on what was frozen and not judged.
+
+        Args:
+            pytest_session: whose exit status is set.
+            folders: with a lock, that this session was asked to run.
+            spoken: the verdicts that fell, by test.
+        """
         if self._session.options.edits_lock or self._session.config.option.collectonly:
             return
         # Nothing was judged then, and what could not be read at the start cannot be read now.
         if pytest_session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
         self._stopped = pytest_session.exitstatus == pytest.ExitCode.INTERRUPTED
-        judged = [Path(one.folder) for one in self._judged]
-        for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites())]):
+        unreported = self._take_over(spoken)
+        judged = [Path(one.folder) for one in self._all()]
+        for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites()), *folders]):
             self._settle(self._session.suite_at(folder))
         # A failing verdict fails its test by itself, unless the test was skipped or expected to fail.
-        unmet = self._left_out or any(not one.verdict.passed for one in self._judged)
-        if self._session.options.official and unmet and pytest_session.exitstatus == pytest.ExitCode.OK:
+        unmet = self._left_out or any(not one.verdict.passed for one in self._all())
+        fails = unreported or (self._session.options.official and unmet)
+        # What was asked to end pytest early may have asked for the status of a success, too.
+        if fails and pytest_session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
             pytest_session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _take_over(self, spoken: Mapping[str, list[dict[str, Any]]]) -> bool:
+        """Take verdicts that no report carried: whoever dropped the report cannot drop them. Say if any fails."""
+        fails = False
+        for test, rows in spoken.items():
+            found = [_judged(row) for row in rows]
+            if found == self._judged.get(test):
+                continue
+            self._judged[test] = found
+            failing = [one.verdict.id for one in found if not one.verdict.passed]
+            if failing:
+                fails = True
+                self._troubles.append(
+                    f"mixgpu: {test} was not reported as it was judged ({', '.join(failing)} failed): it was run again "
+                    "by a plugin, or ended the session; what was judged stands"
+                )
+        return fails
+
+    def _all(self) -> list[Judged]:
+        return [one for found in self._judged.values() for one in found]
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
         """Print the closing lines."""
@@ -100,16 +131,26 @@ class Outcomes:
             reporter.write_line(text, red=True)
 
     def _settle(self, suite: Suite) -> None:
-        mine = [judged for judged in self._judged if Path(judged.folder) == suite.folder]
-        self._left_out += _left_out(suite, {judged.verdict.id for judged in mine}, self._why_left_out())
-        if not mine:
-            return
-        folder = self._session.options.report / suite.name
+        mine = [judged for judged in self._all() if Path(judged.folder) == suite.folder]
         try:
-            occasion = self._occasion(suite, mine)
-            verdicts = [judged.verdict for judged in mine]
-            host, pool = self._measured_on(suite)
-            report = build_report(
+            left_out = left_out_of(suite.lock, {judged.verdict.id for judged in mine}, why=self._why_left_out())
+            if left_out:
+                ids = ", ".join(verdict.id for verdict in left_out)
+                self._left_out.append(f"{gravest_word(left_out)} {ids}: {left_out[0].reason}")
+            if mine or left_out:
+                self._write(suite, mine, left_out)
+        except (MixgpuError, OSError) as error:
+            self._troubles.append(f"mixgpu: the report of {suite.folder.name} could not be written: {error}")
+
+    def _write(self, suite: Suite, mine: list[Judged], left_out: list[Verdict]) -> None:
+        """Write verdicts and page with what was left out; the terminal has one line for all that."""
+        folder = self._session.options.report / suite.name
+        occasion = self._occasion(suite, mine)
+        judged = [one.verdict for one in mine]
+        host, pool = self._measured_on(suite)
+
+        def report_on(verdicts: list[Verdict]) -> Report:
+            return build_report(
                 verdicts,
                 self._records(suite),
                 occasion=occasion,
@@ -118,12 +159,13 @@ class Outcomes:
                 host=host,
                 pool=pool,
             )
-            write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
-            write_page(folder / "index.html", report)
-        except (MixgpuError, OSError) as error:
-            self._troubles.append(f"mixgpu: the report of {suite.name} could not be written: {error}")
-        else:
-            self._reports.append((report, folder / "index.html"))
+
+        verdicts = [*judged, *left_out]
+        write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
+        page = report_on(verdicts)
+        write_page(folder / "index.html", page)
+        if judged:
+            self._reports.append((report_on(judged) if left_out else page, folder / "index.html"))
 
     def _measured_on(self, suite: Suite) -> tuple[HostFacts | None, Pool | None]:
         """Host and pool of this session; none where it judged records, which state their own."""
@@ -137,7 +179,7 @@ class Outcomes:
     def _why_left_out(self) -> str:
         if self._stopped:
             return "this session was stopped before"
-        return "no test of this session judged it (deselected, not collected or deleted)"
+        return "no test of this session judged it (deselected, ignored, skipped whole, renamed or deleted)"
 
     def _occasion(self, suite: Suite, mine: list[Judged]) -> Occasion:
         options = self._session.options
@@ -163,7 +205,30 @@ class Outcomes:
         ]
 
 
-def _left_out(suite: Suite, judged: set[str], why: str) -> list[str]:
-    """One line for the frozen marks and claims of which this session says nothing."""
-    missing = [] if suite.lock is None else missing_from(suite.lock, tuple(judged))
-    return [f"UNJUDGED {', '.join(missing)}: frozen in {suite.lock_path.name}, and {why}"] if missing else []
+def left_out_of(lock: Lock | None, judged: AbstractSet[str], *, why: str) -> list[Verdict]:
+    """One verdict for each frozen mark and claim of which a session says nothing: UNJUDGED, never silence.
+
+    A lock that was edited past its chain is TAMPERED here too, where no test is left to say so.
+    """
+    missing = () if lock is None else missing_from(lock, tuple(judged))
+    if lock is None or not missing:
+        return []
+    frozen: list[PassMark | Claim] = [*lock.marks, *lock.claims]
+    seals = broken_seals(lock)
+    reason = seals[0] if seals else f"frozen in {LOCK_NAME}, and {why}"
+    return [
+        replace(
+            unjudged(mark, reason),
+            word="TAMPERED" if seals else "UNJUDGED",
+            lock_digest=lock_digest(lock),
+            frozen_at=lock.frozen_since(mark.id),
+        )
+        for mark in frozen
+        if mark.id in missing
+    ]
+
+
+def _judged(row: dict[str, Any]) -> Judged:
+    return Judged(
+        verdict=msgspec.convert(row["verdict"], Verdict), folder=row["folder"], test=row["test"], title=row["title"]
+    )

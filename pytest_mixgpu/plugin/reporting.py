@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_mixgpu.plugin.outcome import Outcomes
+    from pytest_mixgpu.plugin.trail import Trail
 
 STATUSES = {
     "emulated": ("emulated", "E", ("EMULATED", {"yellow": True})),
@@ -20,10 +21,11 @@ STATUSES = {
 
 
 class Reporting:
-    """Registered once a session, never in an xdist worker; costs nothing until a report carries a verdict."""
+    """Registered once a session, never in an xdist worker; costs nothing until there is a verdict, or a lock."""
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, trail: Trail) -> None:
         self._config = config
+        self._trail = trail
         self._outcomes: Outcomes | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -43,8 +45,9 @@ class Reporting:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write verdicts and page; an official session fails on what was left out."""
-        if self._outcomes is not None or SESSION in self._config.stash:
-            self._open().finish(session)
+        folders, spoken = self._trail.locked_folders(), self._trail.spoken()
+        if self._outcomes is not None or SESSION in self._config.stash or folders or spoken:
+            self._open().finish(session, folders=folders, spoken=spoken)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what was met and what was not."""
