@@ -260,15 +260,24 @@ def _amended(  # noqa: PLR0913, PLR0917 - one value a source of the new content
     if frozen_mark is not None:
         kept = [mark for mark in lock.marks if mark.id != id_]
         new_marks = _sorted_marks([*kept, *(mark for mark in marks if mark.id == id_)])
-        return msgspec.structs.replace(lock, marks=new_marks), frozen_mark
+        return msgspec.structs.replace(lock, marks=new_marks), _was(frozen_mark, marks)
     if frozen_claim is not None:
         others = [claim for claim in lock.claims if claim.id != id_]
         new_claims = sorted([*others, *(claim for claim in claims if claim.id == id_)], key=lambda claim: claim.id)
-        return msgspec.structs.replace(lock, claims=tuple(new_claims)), frozen_claim
+        return msgspec.structs.replace(lock, claims=tuple(new_claims)), _was(frozen_claim, claims)
     known = ", ".join([*lock.ids, *BINDINGS])
     raise LockError(
         f"the lock holds nothing called {id_!r}; it holds {known}. A new mark is added by --passmark-freeze"
     )
+
+
+def _was(frozen: PassMark | Claim, collected: Sequence[PassMark | Claim]) -> object:
+    """Return the fields that change, as they were; a mark or claim that is gone is kept whole."""
+    new = next((one for one in collected if one.id == frozen.id), None)
+    if new is None:
+        return frozen
+    fields = (name for name in frozen.__struct_fields__ if getattr(new, name) != getattr(frozen, name))
+    return {"id": frozen.id, **{name: getattr(frozen, name) for name in fields}}
 
 
 def _rebound(lock: Lock, id_: str, plan: Plan | None, present: Present) -> tuple[Lock, object]:

@@ -103,7 +103,7 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.num_runs is None:
             return ""
         if not self.ledger_head:
-            return "before any run was registered"
+            return "while the report folder held no ledger"
         count = f"after {self.num_runs} run{'' if self.num_runs == 1 else 's'}"
         return f"{count}, ledger head {self.ledger_head[:12]}… at line {self.ledger_count}"
 
@@ -217,8 +217,8 @@ def lock_text(lock: Lock) -> str:
 
     table = _without_none(msgspec.to_builtins(lock))
     # What people look for comes first; what the digests stand for is long.
-    last = ("contents", "chain")
-    ordered = {key: table[key] for key in (*(key for key in table if key not in last), *last)}
+    last = ("marks", "claims", "planned", "bindings", "contents", "chain")
+    ordered = {key: table[key] for key in (*(key for key in table if key not in last), *last) if key in table}
     if not lock.chain:
         del ordered["chain"]
     return _PREFACE + tomli_w.dumps(ordered)

@@ -9,11 +9,12 @@ from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MarkError, SpecError
 from pytest_mixgpu.marks.checks import CHECKS
 from pytest_mixgpu.marks.metrics import METRICS, Metric
-from pytest_mixgpu.marks.model import Claim, Comparator, PassMark, Reference
+from pytest_mixgpu.marks.model import Claim, Comparator, PassMark, Reference, Straddling
 
 COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
-_KEYWORDS = ("id", "metric", *COMPARATORS, "of", "unit", "pool", "statistic")
+STRADDLING: tuple[Straddling, ...] = get_args(Straddling)
+_KEYWORDS = ("id", "metric", *COMPARATORS, "of", "unit", "pool", "statistic", "least_runs", "straddling")
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _RESERVED_IDS = frozenset({"plan", "code", "evaluator", "data", "recipes", "judge", "tests"})
 """What else can be amended; a mark of that name could not be told from it."""
@@ -41,7 +42,15 @@ def parse_passmark(args: Sequence[object], kwargs: Mapping[str, object], where: 
     if statistic != "median":
         complain(f"statistic={statistic!r} is not known; the median is what is judged, never the best round")
     mark = PassMark(
-        id=id_, metric=metric, comparator=comparator, bound=bound, unit=unit, of=of, pool=_pool(kwargs, complain)
+        id=id_,
+        metric=metric,
+        comparator=comparator,
+        bound=bound,
+        unit=unit,
+        of=of,
+        pool=_pool(kwargs, complain),
+        least_runs=_least_runs(kwargs, complain),
+        straddling=_straddling(kwargs, complain),
     )
     _refuse_impossible(mark, complain)
     return mark
@@ -127,6 +136,23 @@ def _reference(kwargs: Mapping[str, object], complain: _Complaint) -> Reference 
     if of is not None and of not in REFERENCES:
         complain(f"of={of!r} is not known{_nearest(of, REFERENCES)}")
     return next((reference for reference in REFERENCES if reference == of), None)
+
+
+def _least_runs(kwargs: Mapping[str, object], complain: _Complaint) -> int:
+    least_runs = kwargs.get("least_runs", 1)
+    if isinstance(least_runs, bool) or not isinstance(least_runs, int) or least_runs < 1:
+        complain(f"least_runs={least_runs!r} is no number of runs; expected a whole number of at least 1")
+    return least_runs
+
+
+def _straddling(kwargs: Mapping[str, object], complain: _Complaint) -> Straddling:
+    straddling = kwargs.get("straddling", "decide")
+    if straddling not in STRADDLING:
+        complain(
+            f"straddling={straddling!r} is no rule for an interval on both sides of the bound"
+            f"{_nearest(straddling, STRADDLING)}"
+        )
+    return next(rule for rule in STRADDLING if rule == straddling)
 
 
 def _pool(kwargs: Mapping[str, object], complain: _Complaint) -> str:

@@ -104,7 +104,7 @@ def test_marker_that_is_not_as_it_was_frozen_is_tampered(change: dict[str, objec
     verdict = judge_mark(replace(SPEEDUP, **change), make_evidence())
 
     assert "TAMPERED" == verdict.word
-    assert f"e1-speedup.{min(change)}: found" in f"{verdict.reason} {verdict.details}"
+    assert f"e1-speedup.{min(change)}: the marker has" in f"{verdict.reason} {verdict.details}"
 
 
 def test_median_device_of_the_baseline_counts() -> None:

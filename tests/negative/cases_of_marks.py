@@ -169,14 +169,14 @@ MARK_CASES = (
         "plan-changed-afterwards",
         lambda: make_evidence(plan_now=replace(e1_plan(), question="Is it fast?")),
         "TAMPERED",
-        "plan: found",
+        'question: benchmark.toml has "Is it fast?", passmarks.lock has "Do 16 GPUs',
     ),
     Case(
         "e1-speedup",
         "recipe-changed-afterwards",
         lambda: make_evidence(recipes_now={"digits-vit": "ab" * 32}),
         "TAMPERED",
-        "recipes.digits-vit: found abababababab…",
+        "recipes.digits-vit: digits-vit.toml has abababababab…",
     ),
     Case(
         "e1-speedup",
