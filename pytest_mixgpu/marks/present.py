@@ -7,9 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from pytest_mixgpu.marks.differences import short
 from pytest_mixgpu.marks.lock_file import Bindings, Contents, Lock
 
 CODE_BINDINGS = ("code", "evaluator", "judge")
+UNKNOWN = ""
+"""Digest of a file that was bound before the lock listed any."""
 
 
 class Present(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +44,9 @@ def changed_sources(lock: Lock, present: Present, part: str) -> tuple[str, ...]:
     covered = present.covers.get(part, ())
     everywhere = {path for paths in present.covers.values() for path in paths}
     is_test = part not in CODE_BINDINGS
-    names = [f"{path} (new)" if path not in then else path for path in covered if then.get(path) != now.get(path)]
+    names = [
+        path if path in then else f"{path} (new)" for path in covered if then.get(path) not in {now[path], UNKNOWN}
+    ]
     # Which test a file belonged to that no test uses any more, the lock does not say.
     names += [f"{path} (gone)" for path in then if path not in everywhere and _is_of_tests(path) == is_test]
     return tuple(names) if then else ()
@@ -76,26 +81,32 @@ def contradictions(lock: Lock, present: Present) -> tuple[str, ...]:
     then, now = lock.contents.sources, present.contents.sources
     if not then:
         return ()
-    agreeing = {part for part in present.covers if _is_bound(lock, present, part)}
-    listed: dict[str, set[str]] = {}
-    for part, paths in present.covers.items():
-        for path in paths:
-            listed.setdefault(path, set()).add(part)
+    stale = _stale(lock, present)
+    wrong = [path for path, digest in now.items() if path not in stale and then.get(path) not in {digest, UNKNOWN}]
+    if all(_is_bound(lock, present, part) for part in CODE_BINDINGS):
+        # Of tests, those that were not collected may stand on further files; the package is here whole.
+        wrong += [path for path in then if path not in now and not _is_of_tests(path)]
     return tuple(
-        f"contents.sources: passmarks.lock has {then.get(path, 'nothing')[:12]} for {path}, whose digests it holds "
-        f"otherwise ({now[path][:12]}): the list was edited"
-        for path, parts in sorted(listed.items())
-        if parts <= agreeing and then.get(path) != now.get(path)
+        f"contents.sources: passmarks.lock lists {path} with {short(then.get(path, ''))}, and its digests stand for "
+        f"{short(now.get(path, ''))}: the list was edited"
+        for path in sorted(wrong)
     )
 
 
 def settled_sources(lock: Lock, present: Present) -> dict[str, str]:
     """Return the source files as a lock should list them: as now where its digests are those of now, else as before."""
     then, now = lock.contents.sources, present.contents.sources
-    stale = {path for part, paths in present.covers.items() if not _is_bound(lock, present, part) for path in paths}
+    stale = _stale(lock, present)
     kept = {path: digest for path, digest in then.items() if path in stale or (stale and path not in now)}
+    # A lock of schema 1 lists nothing: what stood behind a digest that is not today's cannot be said any more.
+    unknown = {} if then else dict.fromkeys(stale, UNKNOWN)
     fresh = {path: digest for path, digest in now.items() if path not in stale}
-    return dict(sorted({**kept, **fresh}.items()))
+    return dict(sorted({**unknown, **kept, **fresh}.items()))
+
+
+def _stale(lock: Lock, present: Present) -> set[str]:
+    """Return the files of which some digest in the lock is not that of now."""
+    return {path for part, paths in present.covers.items() if not _is_bound(lock, present, part) for path in paths}
 
 
 def _is_bound(lock: Lock, present: Present, part: str) -> bool:
