@@ -1,0 +1,218 @@
+"""Sessions that are killed at some moment, and what they leave: shared by a test and by `benchmarks/soak.py`."""
+
+import os
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import psutil
+from filelock import FileLock, Timeout
+
+from pytest_mixgpu.devices.lease import Holder, lease_folder
+from pytest_mixgpu.plugin.stored import read_runs
+from pytest_mixgpu.records.chain import LedgerEntry
+from tests.plugin.bench import TIMEOUT_S, Bench
+from tests.samples import E1_PLAN
+from tests.stored_faults import faults_of
+
+if TYPE_CHECKING:
+    import subprocess
+
+SUITE = "killed"
+FAMILY = "MIXGPU_KILLED_FAMILY"
+"""A variable that every process of a session inherits, by which those that are left over are found."""
+
+PATIENCE_S = 30.0
+
+TESTS = '''
+import pytest
+
+
+@pytest.mark.claim("counted", checks=["attempts-counted"])
+def test_control(claim, runs):
+    """Every registered run is accounted for."""
+    claim.judge(runs.of("control"))
+'''
+
+
+class Moment(NamedTuple):
+    """When a session is killed."""
+
+    is_in_run: bool
+    """Whether it is counted from the run's registration, or from the session's start."""
+    after_s: float
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.after_s:.2f} s after its {'run was registered' if self.is_in_run else 'start'}"
+
+
+class Death(NamedTuple):
+    """What one killed session left."""
+
+    moment: Moment
+    place: str
+    """How far it was: `before registering`, `while running`, `after the close`, or `ended by itself`."""
+
+
+def one_run_suite(folder: Path, *, rounds: int = 20) -> Bench:
+    """Lay out a suite of one run that takes about three seconds, frozen and committed."""
+    bench = Bench.new(folder)
+    before, start, rehearsal = E1_PLAN.read_text("utf-8").partition("[rehearsal]")
+    for name, value in (("round_steps", "4"), ("rounds", str(rounds)), ("target", "0.01")):
+        rehearsal = re.sub(rf"^{name} = .*$", f"{name} = {value}", rehearsal, flags=re.MULTILINE)
+    settings, *roles = rehearsal.split("[[rehearsal.roles]]")
+    prices = roles[-1][roles[-1].index("[rehearsal.prices]") :]
+    (control,) = [role for role in roles if 'name = "control-a"' in role]
+    plan = before.replace('id = "e1"', f'id = "{SUITE}"') + start + settings
+    bench.write("benchmark.toml", f"{plan}[[rehearsal.roles]]{control}{prices}")
+    bench.write("test_killed.py", TESTS)
+    bench.freeze()
+    return bench
+
+
+class Killer:
+    """Kills sessions of one suite, all of which report into one folder, and looks at what is left each time.
+
+    Args:
+        bench: a suite of one run.
+        family: what `FAMILY` is set to in the environment.
+    """
+
+    def __init__(self, bench: Bench, family: str) -> None:
+        self._bench = bench
+        self._family = family
+        self.until_run_s = 0.0
+        """How long a session takes that nobody kills, until its run is registered."""
+        self.from_run_s = 0.0
+        """How long it takes from there to its end."""
+        self.deaths: list[Death] = []
+
+    def let_live(self) -> None:
+        """Run a session to its end: it goes on where those before it were killed."""
+        before = self._entries()
+        with self._bench.session() as session:
+            self.until_run_s = self._wait(session, Moment(is_in_run=True, after_s=0.0))
+            began_s = time.monotonic()
+            out, err = session.communicate(timeout=TIMEOUT_S)
+            self.from_run_s = time.monotonic() - began_s
+        assert session.returncode == 0, f"{out}\n{err}"
+        assert ["register", "close"] == [one.event for one in self._grown(before) if one.run_id]
+        self._check_whole()
+
+    def moments(self, num_kills: int, noise: Random) -> Iterator[Moment]:
+        """Give random moments, one in each of equal parts of a session's two halves, in any order.
+
+        The time until a run is registered depends on who else holds the devices, so each half has a clock of its own.
+        """
+        num_early = num_kills * 2 // 5
+        parts = [Moment(is_in_run=False, after_s=self.until_run_s * part / num_early) for part in range(num_early)]
+        num_late = num_kills - num_early
+        parts += [Moment(is_in_run=True, after_s=self.from_run_s * part / num_late) for part in range(num_late)]
+        noise.shuffle(parts)
+        for part in parts:
+            length_s = self.from_run_s / num_late if part.is_in_run else self.until_run_s / num_early
+            yield part._replace(after_s=part.after_s + noise.random() * length_s)
+
+    def kill_at(self, moment: Moment) -> Death:
+        """Start a session, kill its pytest, and hold what is left against what must be."""
+        before = self._entries()
+        with self._bench.session() as session:
+            self._wait(session, moment)
+            has_ended = session.poll() is not None
+            if not has_ended:
+                os.kill(session.pid, signal.SIGKILL)
+            # Its pipes close when the last process that holds them has ended.
+            session.communicate(timeout=TIMEOUT_S)
+        self._check_nobody_left()
+        _check_leases_free(session.pid)
+        death = Death(moment, self._place_of([one.event for one in self._grown(before)], has_ended=has_ended))
+        self._check_whole()
+        self.deaths.append(death)
+        return death
+
+    def places(self) -> Counter[str]:
+        """Count the deaths by place."""
+        return Counter(death.place for death in self.deaths)
+
+    def check_counted(self) -> None:
+        """Hold the runs that are counted against the deaths: each that was killed in its run is an aborted one."""
+        statuses = Counter(record.status for record in read_runs((self._bench.folder / "reports",), SUITE).records)
+        assert self.places()["while running"] == statuses.pop("aborted", 0)
+        assert statuses.keys() <= {"completed"}, statuses
+
+    def _wait(self, session: "subprocess.Popen[str]", moment: Moment) -> float:
+        """Wait for a moment, or for the session's end if that is earlier; return how long that was."""
+        path = self._bench.store().ledger.path
+        size_bytes = path.stat().st_size if path.exists() else 0
+        began_s = time.monotonic()
+        from_s = None if moment.is_in_run else began_s
+        while session.poll() is None:
+            now_s = time.monotonic()
+            assert now_s - began_s < TIMEOUT_S, "the session did not come to its run"
+            if from_s is None and path.exists() and path.stat().st_size > size_bytes:
+                from_s = now_s
+            if from_s is not None and now_s - from_s >= moment.after_s:
+                break
+            time.sleep(0.002)
+        return time.monotonic() - began_s
+
+    def _place_of(self, events: list[str], *, has_ended: bool) -> str:
+        told = [event for event in events if event not in {"open", "repair"}]
+        if has_ended:
+            assert ["register", "close"] == told
+            return "ended by itself"
+        assert told in ([], ["register"], ["register", "close"]), told
+        return ("before registering", "while running", "after the close")[len(told)]
+
+    def _entries(self) -> tuple[LedgerEntry, ...]:
+        return self._bench.store().ledger.entries()
+
+    def _grown(self, before: tuple[LedgerEntry, ...]) -> tuple[LedgerEntry, ...]:
+        """Return what was added; nothing that was there may be gone."""
+        after = self._entries()
+        assert before == after[: len(before)]
+        return after[len(before) :]
+
+    def _check_whole(self) -> None:
+        store = self._bench.store()
+        assert () == store.ledger.verify()
+        assert () == faults_of(store, SUITE)
+        assert not any(run.is_running for run in store.survey(SUITE))
+
+    def _check_nobody_left(self) -> None:
+        _, alive = psutil.wait_procs(list(self._living()), timeout=PATIENCE_S)
+        left = [process for process in alive if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+        assert [] == left
+
+    def _living(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.pid != os.getpid() and process.environ().get(FAMILY) == self._family:
+                    yield process
+
+
+def _check_leases_free(pid: int) -> None:
+    """Take each lease that a dead process left word of; another session may have been quicker."""
+    for word in lease_folder().glob("*.json"):
+        deadline_s = time.monotonic() + PATIENCE_S
+        while _holder(word) == pid:
+            with suppress(Timeout):
+                FileLock(word.with_suffix(".lock"), mode=0o666).acquire(timeout=0).lock.release()
+                break
+            assert time.monotonic() < deadline_s, f"{word.stem} is still leased to {pid}, which is dead"
+            time.sleep(0.05)
+
+
+def _holder(word: Path) -> int | None:
+    try:
+        return msgspec.json.decode(word.read_bytes(), type=Holder).pid
+    except (OSError, msgspec.DecodeError):
+        return None
