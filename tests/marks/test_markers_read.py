@@ -38,6 +38,15 @@ def test_users_metric_and_pool_are_read() -> None:
     assert ("a40:2,rtx4090:1", 5.0, "ms") == (mark.pool, mark.bound, mark.unit)
 
 
+def test_least_runs_and_the_rule_for_a_straddling_interval_are_read() -> None:
+    """What a mark asks for besides its bound; without a word, one run is enough and the median decides."""
+    asks = parse_passmark(("e1-speedup",), {**SPEEDUP, "least_runs": 5, "straddling": "unjudged"}, WHERE)
+    plain = parse_passmark(("e1-speedup",), SPEEDUP, WHERE)
+
+    assert (5, "unjudged") == (asks.least_runs, asks.straddling)
+    assert (1, "decide") == (plain.least_runs, plain.straddling)
+
+
 @pytest.mark.parametrize(
     ("args", "changes", "says"),
     [
@@ -57,6 +66,12 @@ def test_users_metric_and_pool_are_read() -> None:
         pytest.param(("x",), {"at_least": True}, "is no bound", id="bool"),
         pytest.param(("x",), {"at_least": "0.7"}, "is no bound", id="text"),
         pytest.param(("x",), {"of": "best"}, "of='best'", id="of-unknown"),
+        pytest.param(("x",), {"least_runs": 0}, "least_runs=0 is no number of runs", id="no-run"),
+        pytest.param(("x",), {"least_runs": 2.0}, "expected a whole number of at least 1", id="runs-no-whole-number"),
+        pytest.param(("x",), {"least_runs": True}, "least_runs=True", id="runs-bool"),
+        pytest.param(("x",), {"least_run": 3}, "did you mean 'least_runs'", id="runs-misspelt"),
+        pytest.param(("x",), {"straddling": "pass"}, "straddling='pass' is no rule", id="straddling-unknown"),
+        pytest.param(("x",), {"straddling": "failed"}, "did you mean 'fail'", id="straddling-misspelt"),
         pytest.param(("x",), {"of": "controls"}, "does not fit speedup", id="of-of-another-metric"),
         pytest.param(("x",), {"unit": "ms"}, "does not fit speedup", id="unit-of-another-metric"),
         pytest.param(("x",), {"at_least": 1.01}, "is met by nothing", id="above-the-ideal"),

@@ -284,6 +284,18 @@ AMENDED = (
             "2026-11-29 08:00:00 UTC: plan amended: cut (plan was abababababab…)",
             id="plan",
         ),
+        pytest.param(
+            "2026-11-29T08:00:00Z: e1-speedup amended after 3 runs, ledger head ab12cd34ef56… at line 7: the driver "
+            'changed (was {"bound":2.0,"id":"e1-speedup","least_runs":5,"of":null})',
+            "2026-11-29 08:00:00 UTC: e1-speedup amended after 3 runs, ledger head ab12cd34ef56… at line 7: the driver "
+            "changed (bound was 2, least_runs was 5, of was not there)",
+            id="fields-that-changed",
+        ),
+        pytest.param(
+            f'2026-11-29T08:00:00Z: plan amended: more (was {{"plan":"{"ab" * 32}","recipes":{{}},"seeds.runs":1}})',
+            "2026-11-29 08:00:00 UTC: plan amended: more (plan was abababababab…, seeds.runs was 1)",
+            id="fields-of-the-plan",
+        ),
         pytest.param("at noon: because (was {)", "at noon: because (was {)", id="other"),
     ],
 )
