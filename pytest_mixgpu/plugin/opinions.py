@@ -17,6 +17,7 @@ from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.marks.stated import judge_samples, judge_value
 from pytest_mixgpu.plugin.keys import OPINIONS
 from pytest_mixgpu.plugin.runs import Runs
+from pytest_mixgpu.plugin.witnessing import with_witness
 from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.terminal import verdict_text
 from pytest_mixgpu.report.verdict_rows import gravest_word
@@ -155,6 +156,7 @@ def judge_runs(mark: PassMark | Claim, what: Runs) -> Verdict:
 
 def keep(session: MixgpuSession, item: pytest.Item, verdict: Verdict) -> None:
     """Keep a verdict on its test, where its report finds it, and in the session, should no report come."""
+    verdict = with_witness(verdict, session.suite_of(item))
     item.stash.setdefault(OPINIONS, []).append(verdict)
     session.spoken[item.nodeid] = _rows(session, item)
 

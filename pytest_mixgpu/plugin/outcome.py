@@ -119,7 +119,8 @@ class Outcomes:
         reporter.section("pass marks", sep="=")
         width = reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
         for report, page in self._reports:
-            for line in summary_lines(report, page=shown(page, self._session.config), width=width):
+            verbose = self._session.config.get_verbosity() > 0
+            for line in summary_lines(report, page=shown(page, self._session.config), width=width, verbose=verbose):
                 reporter.write_line(line.text, **line.markup)
         official = self._session.options.official
         for text in self._left_out:

@@ -23,7 +23,6 @@ _DEAF = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_LITERAL_PATHSPECS": "1",
     # Known to newer versions only; without any protocol the older ones cannot fetch either.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
@@ -193,6 +192,8 @@ def ask(folder: Path, *arguments: str, stdin: bytes = b"") -> Answer:
         RepositoryError: git is not installed, or took too long.
     """
     environment = {name: os.environ[name] for name in _SAFE_VARIABLES if name in os.environ} | _DEAF
+    # A path is a name and no pattern; the one command that refuses to be told so takes names alone.
+    environment["GIT_LITERAL_PATHSPECS"] = "0" if "check-ignore" in arguments else "1"
     settings = (part for setting in _SETTINGS for part in ("-c", setting))
     try:
         done = subprocess.run(

@@ -64,6 +64,7 @@ def _values(verdict: Verdict) -> dict[str, str]:
         "follows_from": verdict.follows_from,
         "lock_digest": verdict.lock_digest,
         "frozen_at": verdict.frozen_at,
+        "witness": "; ".join(verdict.witness),
         "ledger_head": verdict.ledger_head,
         "ledger_count": str(verdict.ledger_count),
     }

@@ -76,6 +76,8 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     pool: str = ""
     run_ids: tuple[str, ...] = ()
     amendments: tuple[str, ...] = ()
+    witness: tuple[str, ...] = ()
+    """What git and heads kept outside show of when it was written, and what they cannot."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

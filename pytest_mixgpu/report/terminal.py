@@ -35,14 +35,23 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return colour[self.tone]
 
 
-def summary_lines(report: Report, *, width: int = 80, page: str = "") -> list[Line]:
-    """Write the summary of one suite: headline, one entry a mark, phases of the median round, where the page is."""
+def summary_lines(report: Report, *, width: int = 80, page: str = "", verbose: bool = False) -> list[Line]:
+    """Write the summary of one suite: headline, one entry a mark, phases of the median round, where the page is.
+
+    Args:
+        report: of the suite.
+        width: of the terminal, in characters.
+        page: where the page is.
+        verbose: whether what witnesses the marks is shown here too, and not on the page alone.
+    """
     lines = [Line(text=f"{report.occasion.suite}: {report.headline}", tone=report.tone)]
     for sentence in report.banner:
         lines += [Line(text=text, tone="caution") for text in _wrap(sentence, width)]
     label_width = max((len(_label(row)) for row in report.marks), default=0)
     for row in report.marks:
         lines += _mark_lines(row, label_width, width)
+    if verbose:
+        lines += _witness_lines(report.marks, width)
     if report.phases:
         lines += _phase_lines(report.phases[0], width)
     for seal in report.seals:
@@ -83,6 +92,15 @@ def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
     for text in (row.reason, f"follows from {row.follows_from}" if row.follows_from else "", row.remedy):
         if text:
             yield from (Line(text=f"{line}") for line in _wrap(text, width, indent="    ", first="    "))
+
+
+def _witness_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
+    """Write once what is said of several marks."""
+    for witness in dict.fromkeys(row.witness for row in rows if row.witness):
+        ids = ", ".join(row.id for row in rows if row.witness == witness)
+        yield from (Line(text=text) for text in _wrap(f"witness of {ids}:", width, indent="    ", first="  "))
+        for sentence in witness:
+            yield from (Line(text=text) for text in _wrap(f"- {sentence}", width, indent="      ", first="    "))
 
 
 def _facts(row: MarkRow) -> Iterator[str]:

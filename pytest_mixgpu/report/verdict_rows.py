@@ -102,6 +102,7 @@ def mark_row(verdict: Verdict) -> MarkRow:
         pool=clean(verdict.pool),
         run_ids=tuple(clean(run_id) for run_id in verdict.run_ids),
         amendments=tuple(clean(amendment_text(text, verdict)) for text in verdict.amendments),
+        witness=tuple(clean(sentence) for sentence in verdict.witness),
     )
 
 

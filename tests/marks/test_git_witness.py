@@ -1,44 +1,19 @@
 """What git says of a lock, asked of real repositories."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from pytest_mixgpu.marks.git import parse_moment, witness
+from tests.repositories import commit, git, new_repository
 
 COMMITTED = "2026-11-29T10:00:00+00:00"
 AFTER = "2026-11-29T12:00:00+00:00"
 
 
-def git(folder: Path, *arguments: str, at: str = COMMITTED) -> None:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_AUTHOR_DATE": at,
-        "GIT_COMMITTER_DATE": at,
-        "GIT_AUTHOR_NAME": "A",
-        "GIT_AUTHOR_EMAIL": "a@example.org",
-        "GIT_COMMITTER_NAME": "A",
-        "GIT_COMMITTER_EMAIL": "a@example.org",
-    }
-    subprocess.run(["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True)
-
-
-def commit(folder: Path, text: str, *, at: str = COMMITTED) -> None:
-    (folder / "passmarks.lock").write_text(text, "utf-8")
-    git(folder, "add", "passmarks.lock")
-    git(folder, "commit", "-q", "-m", "lock", at=at)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    return folder
+    return new_repository(tmp_path / "repository")
 
 
 def test_commit_before_the_first_run_is_witnessed(repository: Path) -> None:
@@ -196,3 +171,69 @@ def test_ends_of_lines_of_another_system_are_no_edit(repository: Path) -> None:
     (repository / "passmarks.lock").write_bytes(b"one\r\ntwo\r\n")
 
     assert "" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_a_lock_that_is_a_link_is_unwitnessed(repository: Path) -> None:
+    """Git holds where a link points to; what lies there may be in no repository at all."""
+    elsewhere = repository.parent / "passmarks.lock"
+    elsewhere.write_text("one", "utf-8")
+    (repository / "passmarks.lock").symlink_to(elsewhere)
+    git(repository, "add", "passmarks.lock")
+    git(repository, "commit", "-q", "-m", "lock")
+
+    assert "link" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_a_folder_that_is_a_link_is_followed(repository: Path) -> None:
+    """The lock itself lies in the repository, and is what git holds."""
+    first = commit(repository, "one", path="suite/passmarks.lock")
+    (repository.parent / "link").symlink_to(repository / "suite")
+
+    assert first == witness(repository.parent / "link" / "passmarks.lock", AFTER).commit
+
+
+def test_a_lock_that_is_not_checked_out_is_told_apart(repository: Path) -> None:
+    """A sparse checkout leaves files out that HEAD holds; a lock that nobody wrote is in neither."""
+    commit(repository, "one", path="suite/passmarks.lock")
+    commit(repository, "x", path="other/file")
+    git(repository, "sparse-checkout", "set", "other")
+    (repository / "suite").mkdir()
+    gone, never = (witness(repository / folder / "passmarks.lock", AFTER) for folder in ("suite", "other"))
+
+    assert ("no-lock", "no-lock") == (gone.problem, never.problem)
+    assert "git checkout HEAD" in gone.remedy
+    assert "--passmark-freeze" in never.remedy
+
+
+def test_an_ignored_lock_says_how_to_add_it(repository: Path) -> None:
+    """`git add` alone would refuse; one that was added all the same is as good as any."""
+    (repository / ".gitignore").write_text("*.lock\n", "utf-8")
+    (repository / "passmarks.lock").write_text("one", "utf-8")
+
+    assert "git add -f passmarks.lock" in witness(repository / "passmarks.lock", AFTER).remedy
+
+    commit(repository, "one")
+
+    assert "" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_a_name_that_is_spelled_otherwise_is_named(repository: Path) -> None:
+    """Some file systems find it all the same; git does not."""
+    commit(repository, "one", path="Passmarks.lock")
+    (repository / "passmarks.lock").write_text("one", "utf-8")
+    found = witness(repository / "passmarks.lock", AFTER)
+
+    assert "untracked" == found.problem
+    assert "Passmarks.lock" in found.message
+
+
+def test_a_filter_that_hides_the_bytes_is_named(repository: Path) -> None:
+    """As git-lfs does: what is committed is a note, and the lock itself lies elsewhere."""
+    (repository / ".gitattributes").write_text("passmarks.lock filter=lfs\n", "utf-8")
+    commit(repository, "version https://git-lfs.github.com/spec/v1\n")
+    (repository / "passmarks.lock").write_text("one", "utf-8")
+    found = witness(repository / "passmarks.lock", AFTER)
+
+    assert "uncommitted" == found.problem
+    assert "through the filter lfs" in found.message
+    assert ".gitattributes" in found.remedy

@@ -4,7 +4,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tests.judging import make_evidence
+from tests.judging import CLEAN_GIT, make_evidence
 from tests.negative.doctoring import (
     Case,
     amended,
@@ -13,6 +13,8 @@ from tests.negative.doctoring import (
     late_commit,
     no_git,
     on_another_workload,
+    one_mark_cut_off,
+    one_mark_late,
     planned,
     refrozen,
     stand_in,
@@ -31,7 +33,7 @@ BEFORE_CASES: tuple[Case, ...] = (
         "one-mark-not-frozen",
         lambda: make_evidence(lock=lambda _: freeze_some()),
         "FAIL",
-        "e1-parity: found a mark in a test",
+        "e1-parity: the marker has a mark of that name",
     ),
     Case(
         "frozen-before-first-run",
@@ -48,7 +50,7 @@ BEFORE_CASES: tuple[Case, ...] = (
             "UNJUDGED",
             "git cannot witness the lock",
         )
-        for problem in ("no-repository", "shallow", "uncommitted")
+        for problem in ("no-repository", "partial", "shallow", "slow", "uncommitted")
     ),
     Case(
         "committed-before-first-run",
@@ -56,6 +58,41 @@ BEFORE_CASES: tuple[Case, ...] = (
         lambda: make_evidence(git=late_commit()),
         "FAIL",
         "after the first run that was registered under it",
+    ),
+    Case(
+        "committed-before-first-run",
+        "one-mark-committed-after-the-first-run",
+        lambda: make_evidence(git=one_mark_late()),
+        "FAIL",
+        "c3c3c3c3c3c3 of 2026-11-29T12:00:01+00:00 is after the first run that was registered under it",
+    ),
+    Case(
+        "committed-before-first-run",
+        "in-time-on-a-branch-that-was-squashed",
+        lambda: make_evidence(git=one_mark_late(elsewhere=True)),
+        "UNJUDGED",
+        "not in the history of HEAD, as a rebase or a squash leaves it",
+    ),
+    Case(
+        "committed-before-first-run",
+        "one-mark-cut-off",
+        lambda: make_evidence(git=one_mark_cut_off()),
+        "UNJUDGED",
+        "git cannot witness e1-parity: its history is cut off",
+    ),
+    Case(
+        "committed-before-first-run",
+        "lock-changed-since-it-was-read",
+        lambda: make_evidence(git=replace(CLEAN_GIT, lock_digest="ab" * 32)),
+        "UNJUDGED",
+        "changed on disk since this session read it",
+    ),
+    Case(
+        "committed-before-first-run",
+        "no-date",
+        lambda: make_evidence(git=replace(CLEAN_GIT, committer_date="")),
+        "UNJUDGED",
+        "git gives no date",
     ),
     Case(
         "amendments-explained",

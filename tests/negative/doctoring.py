@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
-from pytest_mixgpu.marks.git import GitWitness
+from pytest_mixgpu.marks.git import Bringing, GitWitness
 from pytest_mixgpu.marks.lock import Lock
 from pytest_mixgpu.marks.lock_file import extend, seal_of
 from pytest_mixgpu.marks.model import Word
@@ -27,6 +27,8 @@ from tests.sample_doctors import (
 from tests.sample_parts import make_pool
 from tests.sample_timeline import MadeRun
 from tests.samples import e1_plan
+
+AFTER_FIRST_RUN = "2026-11-29T12:00:01+00:00"
 
 
 class Case(NamedTuple):
@@ -194,6 +196,8 @@ def no_git(problem: str) -> GitWitness:
     messages = {
         "no-repository": ("there is no git repository here (an archive holds no history)", "judge in a clone"),
         "shallow": ("this is a shallow clone", "git fetch --unshallow"),
+        "partial": ("this is a partial clone", "git fetch --refetch --no-filter"),
+        "slow": ("git rev-list gave no answer within 20 s", "git gc"),
         "uncommitted": ("passmarks.lock differs from what is committed", "git commit passmarks.lock"),
     }
     message, remedy = messages[problem]
@@ -201,7 +205,20 @@ def no_git(problem: str) -> GitWitness:
 
 
 def late_commit() -> GitWitness:
-    return replace(CLEAN_GIT, committer_date="2026-11-29T12:00:01+00:00", before_first_run=False)
+    return replace(CLEAN_GIT, committer_date=AFTER_FIRST_RUN, before_first_run=False)
+
+
+def one_mark_late(*, elsewhere: bool = False) -> GitWitness:
+    """The lock as a whole is said to be in time; one mark's own value came later, as a squash may leave it."""
+    early = Bringing(commit="c2" * 20, author_date=CLEAN_GIT.author_date, committer_date=CLEAN_GIT.committer_date)
+    late = replace(early, id="e1-speedup", commit="c3" * 20, committer_date=AFTER_FIRST_RUN)
+    return replace(CLEAN_GIT, marks=(replace(late, elsewhere=replace(early, ancestor=False) if elsewhere else None),))
+
+
+def one_mark_cut_off() -> GitWitness:
+    """What decides one mark is not in this clone."""
+    one = Bringing(id="e1-parity", problem="shallow", message="its history is cut off", remedy="git fetch --unshallow")
+    return replace(CLEAN_GIT, marks=(one,))
 
 
 def same_nonce(records: list[RunRecord]) -> list[RunRecord]:
