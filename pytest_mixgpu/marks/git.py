@@ -12,7 +12,7 @@ import msgspec
 from pytest_mixgpu.errors import LockError, RepositoryError
 from pytest_mixgpu.marks.lock_file import lock_digest, parse_lock
 from pytest_mixgpu.marks.lock_history import WHOLE, Commit, LockHistory, Version
-from pytest_mixgpu.records.repository import Repository
+from pytest_mixgpu.records.repository import PATIENCE_S, Repository
 
 Problem = Literal[
     "", "no-git", "no-repository", "no-lock", "link", "untracked", "uncommitted", "not-in-history", "shallow",
@@ -77,16 +77,19 @@ class GitWitness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Whether author's and committer's date both lie before the first run; None: there was no run, or no date."""
 
 
-def witness(lock_path: Path, first_run_at: str | None, *, now: datetime | None = None) -> GitWitness:
+def witness(
+    lock_path: Path, first_run_at: str | None, *, now: datetime | None = None, patience_s: float = PATIENCE_S
+) -> GitWitness:
     """Ask git which commits brought the lock's present values, and whether its content was before the first run.
 
     Args:
         lock_path: the lock; it need not exist.
         first_run_at: when the first run was registered, ISO 8601; None or empty if there was none.
         now: a later date lies in the future; the host's clock if not said.
+        patience_s: how long one answer of git may take.
     """
     try:
-        found = _ask(lock_path, first_run_at or "", now or datetime.now(UTC))
+        found = _ask(lock_path, first_run_at or "", now or datetime.now(UTC), patience_s)
     except RepositoryError as error:
         return _problem(cast("Problem", error.problem), str(error), error.remedy)
     if found.problem or not first_run_at:
@@ -112,8 +115,8 @@ def is_before(found: GitWitness | Bringing, moment: str) -> bool | None:
     return max(author, committer) <= limit
 
 
-def _ask(lock_path: Path, first_run_at: str, now: datetime) -> GitWitness:
-    repository = Repository.of(lock_path.parent)
+def _ask(lock_path: Path, first_run_at: str, now: datetime, patience_s: float) -> GitWitness:
+    repository = Repository.of(lock_path.parent, patience_s=patience_s)
     name = lock_path.name
     path = repository.prefix + name
     if lock_path.is_symlink():

@@ -15,7 +15,8 @@ import msgspec
 
 from pytest_mixgpu.errors import RepositoryError
 
-_TIMEOUT_S = 20.0
+PATIENCE_S = 20.0
+"""How long one answer may take."""
 _SAFE_VARIABLES = ("PATH", "HOME", "USER", "LANG", "XDG_CONFIG_HOME", "SYSTEMROOT", "TMPDIR")
 _DEAF = {
     "LC_ALL": "C",
@@ -70,10 +71,15 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     is_shallow: bool
     superproject: Path | None = None
     """The repository that holds this one as a submodule."""
+    patience_s: float = PATIENCE_S
 
     @classmethod
-    def of(cls, folder: Path) -> "Repository":
+    def of(cls, folder: Path, *, patience_s: float = PATIENCE_S) -> "Repository":
         """Find the repository that a folder lies in.
+
+        Args:
+            folder: that may lie anywhere below its top.
+            patience_s: how long one answer of git may take.
 
         Raises:
             RepositoryError: there is none, git is not installed, or it refuses to read it.
@@ -81,7 +87,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         folder = folder.resolve()
         if not folder.is_dir():
             raise RepositoryError(f"there is no folder {folder}", problem="no-repository", remedy=_CLONE)
-        inside = ask(folder, "rev-parse", "--is-inside-work-tree")
+        inside = ask(folder, "rev-parse", "--is-inside-work-tree", patience_s=patience_s)
         if inside.code or inside.text.strip() != "true":
             raise _without_repository(folder, inside.error)
         # The last one prints no line where there is none.
@@ -92,12 +98,19 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
             "--show-prefix",
             "--is-shallow-repository",
             "--show-superproject-working-tree",
+            patience_s=patience_s,
         )
         lines = facts.text.split("\n")[:-1]
         if facts.code or len(lines) not in {3, 4} or lines[2] not in {"true", "false"}:
             raise RepositoryError(f"git says nothing of {folder} that can be read: {facts.error.strip()}")
         superproject = Path(lines[3]) if len(lines) == 4 else None
-        return cls(top=Path(lines[0]), prefix=lines[1], is_shallow=lines[2] == "true", superproject=superproject)
+        return cls(
+            top=Path(lines[0]),
+            prefix=lines[1],
+            is_shallow=lines[2] == "true",
+            superproject=superproject,
+            patience_s=patience_s,
+        )
 
     def run(self, *arguments: str, stdin: bytes = b"") -> Answer:
         """Ask git in `top`.
@@ -105,7 +118,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RepositoryError: git is not installed, or took too long.
         """
-        return ask(self.top, *arguments, stdin=stdin)
+        return ask(self.top, *arguments, stdin=stdin, patience_s=self.patience_s)
 
     def head(self) -> str:
         """Return the id of the commit that HEAD names; empty before the first one."""
@@ -185,7 +198,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def ask(folder: Path, *arguments: str, stdin: bytes = b"") -> Answer:
+def ask(folder: Path, *arguments: str, stdin: bytes = b"", patience_s: float = PATIENCE_S) -> Answer:
     """Ask git in a folder, deaf to whatever would point it elsewhere, rewrite history or run code.
 
     Raises:
@@ -202,14 +215,14 @@ def ask(folder: Path, *arguments: str, stdin: bytes = b"") -> Answer:
             env=environment,
             input=stdin,
             capture_output=True,
-            timeout=_TIMEOUT_S,
+            timeout=patience_s,
             check=False,
         )
     except FileNotFoundError as error:
         raise RepositoryError("git is not installed", problem="no-git", remedy=f"install git and {_CLONE}") from error
     except subprocess.TimeoutExpired as error:
         raise RepositoryError(
-            f"git {arguments[0]} gave no answer within {_TIMEOUT_S:g} s",
+            f"git {arguments[0]} gave no answer within {patience_s:g} s",
             problem="slow",
             remedy=f"see how long `git {arguments[0]}` takes here; git gc helps a large history",
         ) from error
@@ -236,11 +249,17 @@ def _without_repository(folder: Path, error: str) -> RepositoryError:
             "git refuses to read this repository, which belongs to another user",
             remedy=f"git config --global --add safe.directory {folder}, if you trust it",
         )
+    if not error:
+        return RepositoryError(
+            f"{folder} is none of the folders that the repository around it keeps files in",
+            problem="no-repository",
+            remedy=_CLONE,
+        )
     if "bare repository" in error:
         return RepositoryError(
             "the folder lies in a bare repository, without files", problem="no-repository", remedy=_CLONE
         )
-    if error and "not a git repository" not in error:
+    if "not a git repository" not in error:
         return RepositoryError(f"git did not answer: {error.strip()}", remedy="see that `git status` works here")
     return RepositoryError(
         "there is no git repository here (an archive holds no history)", problem="no-repository", remedy=_CLONE
