@@ -49,7 +49,7 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     announced: dict[str, tuple[Kind, ...]] = {}
     """By run, what vouches for a head from between its registration and its close."""
     kept: tuple[str, ...] = ()
-    """For each ledger its last head that is kept outside, a sentence each."""
+    """For each ledger its last head that is kept outside, and since when the lock as it is now is: a sentence each."""
     limits: tuple[str, ...] = ()
     """What that cannot show."""
     contradictions: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def held_against(  # noqa: PLR0913 - one argument a source
         ledgers: all that are judged.
         runs: all that these registered of the suite.
         suite: the plan's id.
-        locks: every digest that the lock's chain knows; empty where there is no lock.
+        locks: every digest that the lock's chain knows, today's last; empty where there is no lock.
         rehearsal: whether a rehearsal is judged. Runs in ledgers that are not given are no evidence for it.
     """
     vouched = [anchor for anchor in reading.anchors if anchor.is_vouched]
@@ -102,11 +102,16 @@ def held_against(  # noqa: PLR0913 - one argument a source
         for fault, is_grave in _faults(anchor, ledgers, suite=suite, locks=locks, rehearsal=rehearsal):
             (wrong if is_grave else said).append(fault)
     holding = {ledger.path: _holding(vouched, ledger) for ledger in ledgers}
-    kinds = {proof.kind for anchors in holding.values() for anchor in anchors for proof in anchor.proofs}
+    frozen = _first_of_lock(vouched, suite, locks[-1] if locks else "")
+    shown = [*(anchor for anchors in holding.values() for anchor in anchors), *frozen]
+    kinds = {proof.kind for anchor in shown for proof in anchor.proofs}
     return Outside(
         covered=tuple(run.registered.run_id for run in runs if _is_covered(run, holding.get(run.ledger, ()))),
         announced={run.registered.run_id: _announced(run, holding.get(run.ledger, ())) for run in runs},
-        kept=tuple(_kept(ledger, holding[ledger.path]) for ledger in ledgers if holding[ledger.path]),
+        kept=(
+            *(_kept(ledger, holding[ledger.path]) for ledger in ledgers if holding[ledger.path]),
+            *(f"the lock as it is now is named in {one.name}: {_proofs(one)}" for one in frozen),
+        ),
         limits=(*(text for kind, text in _LIMITS.items() if kind in kinds), _ALWAYS) if kinds else (),
         contradictions=tuple(dict.fromkeys(wrong)),
         said=tuple(dict.fromkeys(said)),
@@ -199,8 +204,17 @@ def _is_timely(proof: Proof, ended: str | None) -> bool:
 def _kept(ledger: GivenLedger, anchors: Sequence[Anchor]) -> str:
     last = anchors[-1]
     stated = last.statement
-    proofs = "; ".join(str(proof) for proof in last.proofs)
     return (
         f"the head {stated.head[:12]}… of entry {stated.count} of {ledger.path}, which has {ledger.count}, is kept "
-        f"outside in {last.name}: {proofs}"
+        f"outside in {last.name}: {_proofs(last)}"
     )
+
+
+def _first_of_lock(anchors: Sequence[Anchor], suite: str, lock: str) -> tuple[Anchor, ...]:
+    """Return the anchor that named this lock first; none where none does."""
+    found = [one for one in anchors if lock and one.statement.suite == suite and one.statement.lock == lock]
+    return tuple(sorted(found, key=lambda one: (one.statement.num_runs, one.statement.at))[:1])
+
+
+def _proofs(anchor: Anchor) -> str:
+    return "; ".join(str(proof) for proof in anchor.proofs)

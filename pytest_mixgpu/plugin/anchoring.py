@@ -30,6 +30,7 @@ class Anchoring(msgspec.Struct, frozen=True, kw_only=True):
     suite: str
     """The plan's id."""
     lock_digest: str
+    session: str
     options: Options
     say: Callable[[str], None]
 
@@ -45,6 +46,7 @@ class Anchoring(msgspec.Struct, frozen=True, kw_only=True):
             try_key(self.options.host_key)
         for challenge in self.options.nonces:
             seen = {record.header.session for record in store.records() if record.header.challenge == challenge}
+            seen.discard(self.session)
             if seen:
                 raise AnchorError(
                     f"--mixgpu-nonce={challenge}: records of session {', '.join(sorted(seen))} in {store.folder} carry "

@@ -195,6 +195,7 @@ class Experiment:
             first_repeats = dict.fromkeys(names, 0)
             if not staging.rehearsal:
                 first_repeats = self._open_repeats(entries, names, group)
+            self._anchoring.check(store)
             make_runs(self._measurement(staging, store), planned, first_repeats=first_repeats)
 
     def _open_repeats(self, entries: list[LedgerEntry], names: set[str], group: str) -> dict[str, int]:
@@ -237,6 +238,7 @@ class Experiment:
             folder=self._suite.folder,
             suite=self._plan.id,
             lock_digest=self._digests.lock,
+            session=self._session,
             options=self._options,
             say=self._say,
         )

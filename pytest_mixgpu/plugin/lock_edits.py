@@ -59,6 +59,7 @@ def _write(session: MixgpuSession, suite: Suite, lock: Lock) -> None:
         folder=suite.folder,
         suite=lock.suite,
         lock_digest=lock_digest(lock),
+        session=session.id,
         options=session.options,
         say=session.config.pluginmanager.getplugin("terminalreporter").write_line,
     )

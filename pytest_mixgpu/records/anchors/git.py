@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from pytest_mixgpu.errors import AnchorError, RepositoryError
+from pytest_mixgpu.errors import AnchorError, MixgpuError, RepositoryError
 from pytest_mixgpu.records.anchors.model import Kind, Proof
 from pytest_mixgpu.records.anchors.statement import FOLDER, decode_statement, is_statement_name
 from pytest_mixgpu.records.repository import Answer, Repository
@@ -22,6 +22,8 @@ _UNFINISHED: Final = {
     "rebase-merge": "rebase",
     "rebase-apply": "rebase",
 }
+_QUIET: Final = ("-c", "gc.auto=0", "-c", "maintenance.auto=false")
+"""No tidying up in the background: it would go on beside the rounds that are measured next."""
 _BUSY = re.compile(r"index\.lock|cannot lock ref|Unable to create '.*\.lock'")
 _NUM_TRIES = 5
 _PAUSE_S = 0.3
@@ -48,8 +50,8 @@ class GitVoucher:
                     f"git does not know who commits the anchors ({_told(ident)}): git config user.name, user.email"
                 )
         # A path that an ignore rule covers would be refused only later, when the first run is registered.
-        ignored = repository.run("check-ignore", "--no-index", "--", f"{repository.prefix}{FOLDER}/000000.json")
-        if ignored.code == 0:
+        place = f"{repository.prefix}{FOLDER}/000000.json"
+        if repository.run("add", "--dry-run", "--ignore-missing", "--", place).code:
             raise AnchorError(f"{repository.top}: git ignores {repository.prefix}{FOLDER}/: take it out of .gitignore")
 
     def vouch(self, path: Path) -> None:
@@ -61,11 +63,12 @@ class GitVoucher:
         verb = {"freeze": "frozen", "amend": "amended", "register": "registered", "close": "closed"}[statement.event]
         subject = f"Anchor of {statement.suite}: {what} {verb}"
         body = f"Ledger {statement.ledger or 'without a line'}\nentries {statement.count}, head {statement.head or '-'}"
-        _patiently(repository, "add", "--", *names)
         try:
+            _patiently(repository, "add", "--", *names)
+            _refuse_filtered(repository, f"{repository.prefix}{path.name}", path.read_bytes())
             _patiently(repository, "commit", "--quiet", "--only", "-m", subject, "-m", body, "--", *names)
-        except AnchorError:
-            repository.run("rm", "--cached", "--quiet", "--force", "--", *names)
+        except MixgpuError:
+            repository.run("rm", "--cached", "--quiet", "--force", "--ignore-unmatch", "--", *names)
             raise
 
 
@@ -149,12 +152,18 @@ def _patiently(repository: Repository, *words: str) -> None:
     import time
 
     for number in range(1, _NUM_TRIES + 1):
-        answer = repository.run(*_identity(), *words)
+        answer = repository.run(*_QUIET, *_identity(), *words)
         if answer.code == 0:
             return
         if number == _NUM_TRIES or not _BUSY.search(answer.error):
             raise AnchorError(f"git {words[0]} of the anchor {words[-1]} failed: {_told(answer)}")
         time.sleep(_PAUSE_S * number)
+
+
+def _refuse_filtered(repository: Repository, name: str, raw: bytes) -> None:
+    """See that what is staged is what was written: a filter may put something else into a commit."""
+    if repository.run("cat-file", "blob", f":{name}").raw != raw:
+        raise AnchorError(f"a filter of this repository changes {name} on its way into a commit: see .gitattributes")
 
 
 def _identity() -> tuple[str, ...]:
