@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from pytest_mixgpu.marks.code_seen import code_doubts
 from pytest_mixgpu.marks.compare import environment_differences
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Measurement
@@ -66,6 +67,7 @@ def asides_of(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
         if not has_shown(run)
     ]
     said += list(found.lacking)
+    said += [f"code-changed: {text}" for text in code_doubts(evidence.completed)]
     said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
     num_superseded = len({one.run_id for one in evidence.superseded})
     if num_superseded:

@@ -8,6 +8,7 @@ more is worked out here for the very rule that is applied.
 import math
 import statistics
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -56,6 +57,7 @@ class Discordance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Of McNemar's exact test."""
 
 
+@lru_cache(maxsize=256)
 def pass_chance(design: Design, true_difference: float, deviation: float) -> float:
     """Return how often the rule passes, gap clause included.
 
@@ -74,11 +76,11 @@ def pass_chance(design: Design, true_difference: float, deviation: float) -> flo
     return _simulated(design, true_difference, deviation)
 
 
-def residual_deviation(rows: Sequence[Sequence[float]]) -> float | None:
+def residual_deviation(rows: Sequence[Sequence[Fraction]]) -> float | None:
     """Return how far runs of one seed lie apart by chance: what neither the seed nor the role explains.
 
     Args:
-        rows: one a seed, with an accuracy for each role in the same order.
+        rows: one a seed, with an accuracy for each role in the same order; exact, so that no spread is none.
 
     Returns:
         The standard deviation of one run; None where one seed or one role leaves nothing to tell chance by.
@@ -86,14 +88,14 @@ def residual_deviation(rows: Sequence[Sequence[float]]) -> float | None:
     num_rows, num_columns = len(rows), len(rows[0]) if rows else 0
     if num_rows < 2 or num_columns < 2:
         return None
-    by_role = [statistics.fmean(column) for column in zip(*rows, strict=True)]
-    whole = statistics.fmean(by_role)
-    squares = [
-        (value - statistics.fmean(row) - mean + whole) ** 2
+    by_role = [statistics.mean(column) for column in zip(*rows, strict=True)]
+    whole = statistics.mean(by_role)
+    squares = sum(
+        (value - statistics.mean(row) - mean + whole) ** 2
         for row in rows
         for value, mean in zip(row, by_role, strict=True)
-    ]
-    return math.sqrt(math.fsum(squares) / ((num_rows - 1) * (num_columns - 1)))
+    )
+    return math.sqrt(squares / ((num_rows - 1) * (num_columns - 1)))
 
 
 def non_inferiority(signed: Sequence[float], tolerance: float) -> NonInferiority | None:

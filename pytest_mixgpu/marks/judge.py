@@ -167,8 +167,9 @@ def _further(evidence: Evidence, found: Measurement, mark: PassMark | None = Non
     if num_open:
         return f"make the others: --mixgpu-runs={num_open}"
     if mark is not None:
+        named = "1 run" if evidence.seeds.runs == 1 else f"{evidence.seeds.runs} runs"
         return (
-            f"the lock names {evidence.seeds.runs} runs of each role: raise `runs` under [seeds] in benchmark.toml, "
+            f"the lock names {named} of each role: raise `runs` under [seeds] in benchmark.toml, "
             "give the reason with --passmark-amend=plan --passmark-why=TEXT, and make them; --passmark-plan says how "
             "many are needed"
         )

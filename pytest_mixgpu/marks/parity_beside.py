@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
 
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.comparison import meets
@@ -15,6 +16,7 @@ from pytest_mixgpu.records.model import RunRecord
 
 ASSUMED_SHARES = (0.4, 1.0, 1.4)
 """Standard deviations to assume where none was seen, as shares of the tolerance: 0.2, 0.5 and 0.7 of 0.5 points."""
+SEEN = "seen between runs, beyond what seed and role explain"
 
 
 def beside_parity(mark: PassMark, found: Measurement, counted: Collection[int]) -> tuple[str, ...]:
@@ -37,13 +39,18 @@ def beside_parity(mark: PassMark, found: Measurement, counted: Collection[int]) 
     return tuple(said)
 
 
+def accuracy_rows(found: Measurement, counted: Collection[int]) -> list[list[Fraction]]:
+    """Return the accuracies of mixed run and controls in points, a row each repeat; none where one has no score."""
+    repeats = [_runs_of(found, index) for index in sorted(counted)]
+    return _accuracies(repeats) if all(repeats) else []
+
+
 def chances_in_words(design: Design, deviation: float) -> str:
     """Say how often the rule passes at true differences of nothing, the tolerance and twice the tolerance."""
     differences = (0.0, design.tolerance, 2 * design.tolerance)
-    return ", ".join(
-        f"{100 * pass_chance(design, difference, deviation):.0f} % at a true difference of {difference:g}"
-        for difference in differences
-    )
+    shares = [100 * pass_chance(design, difference, deviation) for difference in differences]
+    chances = [f"{difference:g} in {share:.0f} %" for difference, share in zip(differences, shares, strict=True)]
+    return f"a true difference of {', of '.join(chances)} of such experiments"
 
 
 def _runs_of(found: Measurement, index: int) -> tuple[RunRecord, ...]:
@@ -54,6 +61,10 @@ def _runs_of(found: Measurement, index: int) -> tuple[RunRecord, ...]:
         *sorted((run for run in mine if run.header.role == "control"), key=lambda run: run.header.name),
     ]
     return () if any(run.test is None or run.test.num_total < 1 for run in ordered) else tuple(ordered)
+
+
+def _accuracies(repeats: Sequence[Sequence[RunRecord]]) -> list[list[Fraction]]:
+    return [[accuracy_points(run.test) for run in runs if run.test is not None] for runs in repeats]
 
 
 def _clause(mark: PassMark, found: Measurement, counted: Collection[int]) -> str:
@@ -89,16 +100,14 @@ def _chances(mark: PassMark, repeats: Sequence[Sequence[RunRecord]]) -> Iterator
     if mark.bound <= 0:
         return
     design = Design(tolerance=mark.bound, num_controls=len(repeats[0]) - 1, num_repeats=len(repeats))
-    rows = [[float(accuracy_points(run.test)) for run in runs if run.test is not None] for runs in repeats]
-    seen = residual_deviation(rows)
-    how = "worked out" if design.is_integrated else "simulated"
-    for deviation in (share * mark.bound for share in ASSUMED_SHARES) if seen is None else (seen,):
-        source = "assumed" if seen is None else "seen between runs of one seed"
+    many = "1 repeat" if design.num_repeats == 1 else f"{design.num_repeats} repeats"
+    seen = residual_deviation(_accuracies(repeats))
+    for deviation in (seen,) if seen else (share * mark.bound for share in ASSUMED_SHARES):
         yield (
-            f"at a standard deviation of {deviation:.2g} {mark.unit} ({source}) this rule passes in "
-            f"{chances_in_words(design, deviation)} ({how} for {design.num_repeats} x {design.num_controls} controls; "
-            "its gap clause passes the more, the noisier runs are)"
+            f"at a standard deviation of {deviation:.2g} {mark.unit} ({SEEN if seen else 'assumed'}) this rule passes "
+            f"{chances_in_words(design, deviation)} ({many}, {design.num_controls} controls)"
         )
+    yield "the clause of the controls' own gap passes the more, the noisier runs are"
 
 
 def _image_by_image(repeats: Sequence[Sequence[RunRecord]]) -> Iterator[str]:
@@ -112,12 +121,15 @@ def _image_by_image(repeats: Sequence[Sequence[RunRecord]]) -> Iterator[str]:
                 continue
             pair = discordance(mine, theirs)
             found.append(
-                f"{pair.only_first} images right by mixed alone, {pair.only_second} by {control.header.name} alone "
+                f"{mixed.header.name} {pair.only_first}, {control.header.name} {pair.only_second} "
                 f"(McNemar, exact, p = {pair.p:.2g})"
             )
         if found:
             label = f"repeat {mixed.header.repeat}: " if len(repeats) > 1 else ""
-            yield f"{label}these two models, this test set, and no part of the spread between seeds: {'; '.join(found)}"
+            yield (
+                f"{label}these two models, this test set, and no part of the spread between seeds: "
+                f"images that only one of the two got right, {'; '.join(found)}"
+            )
 
 
 def _right_images(run: RunRecord) -> Sequence[bool]:

@@ -80,10 +80,14 @@ def resolvable_difference(values: Sequence[float]) -> float | None:
 
 
 @cache
-def resolvable_in_deviations(n: int) -> float:
+def resolvable_in_deviations(n: int, *, one_sided: bool = False) -> float:
     """Return the difference that a t test on n runs finds with a power of 80 %, in standard deviations of one run.
 
-    From the noncentral t distribution: 11.5 for two runs, 3.3 for three, 1.0 for ten.
+    From the noncentral t distribution: 11.5 for two runs, 3.3 for three, 1.0 for ten, tested to both sides.
+
+    Args:
+        n: two or more.
+        one_sided: whether the test looks to one side only, with all of its 5 %.
 
     Raises:
         ValueError: one run resolves nothing.
@@ -92,16 +96,16 @@ def resolvable_in_deviations(n: int) -> float:
         raise ValueError(f"{n} runs resolve nothing")
     from scipy.special import nctdtrinc
 
-    # That the test errs to the other side, which a two-sided power would add, has a chance below 1e-6.
-    return float(nctdtrinc(n - 1, 1 - POWER, student_factor(n))) / math.sqrt(n)
+    # That a test finds it on the other side, which a two-sided power would add, has a chance below 1e-6.
+    return float(nctdtrinc(n - 1, 1 - POWER, student_factor(n, one_sided=one_sided))) / math.sqrt(n)
 
 
 @cache
-def student_factor(n: int) -> float:
-    """Return how many standard errors the 95 % interval of a mean of n runs reaches to each side."""
+def student_factor(n: int, *, one_sided: bool = False) -> float:
+    """Return how many standard errors the 95 % interval of a mean of n runs reaches: to each side, or to one alone."""
     from scipy.stats import t
 
-    return float(t.ppf(0.5 + CONFIDENCE / 2, n - 1))
+    return float(t.ppf(CONFIDENCE if one_sided else 0.5 + CONFIDENCE / 2, n - 1))
 
 
 def binomial_error_points(num_correct: int, num_total: int) -> float:

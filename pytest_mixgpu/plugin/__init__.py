@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and refuse flags that contradict each other before anything is collected."""
     for line in _options.MARKERS:
         config.addinivalue_line("markers", line)
-    if _options.read(config).edits_lock:
+    if _options.read(config).runs_no_test:
         open_session(config)
     trail = Trail(config)
     config.pluginmanager.register(trail, "mixgpu-trail")
@@ -93,10 +93,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Freeze or amend instead of running tests, where a flag asks for it."""
+    """Freeze, amend or show what the marks need instead of running tests, where a flag asks for it."""
     mixgpu = session.config.stash.get(SESSION, None)
-    if mixgpu is None or not mixgpu.options.edits_lock or session.config.option.collectonly or session.testsfailed:
+    if mixgpu is None or not mixgpu.options.runs_no_test or session.config.option.collectonly or session.testsfailed:
         return None
+    if mixgpu.options.plan:
+        from pytest_mixgpu.plugin.plan_needs import print_needs
+
+        print_needs(mixgpu)
+        return True
     from pytest_mixgpu.plugin.lock_edits import edit_locks
 
     edit_locks(mixgpu)

@@ -41,11 +41,17 @@ class Options:
     freeze: bool
     amend: tuple[str, ...]
     why: str | None
+    plan: bool
 
     @property
     def edits_lock(self) -> bool:
         """Whether this session writes a lock instead of running tests."""
         return self.freeze or bool(self.amend)
+
+    @property
+    def runs_no_test(self) -> bool:
+        """Whether this session only writes a lock, or only says what the marks need."""
+        return self.edits_lock or self.plan
 
 
 def add(parser: pytest.Parser) -> None:
@@ -108,6 +114,11 @@ def add(parser: pytest.Parser) -> None:
         help="change a frozen mark or claim, or `plan`, to what marker and plan now say; needs --passmark-why",
     )
     group.addoption("--passmark-why", metavar="TEXT", help="the reason of an amendment, kept in the lock for ever")
+    group.addoption(
+        "--passmark-plan",
+        action="store_true",
+        help="say how many runs the frozen marks need, on which pools, and what they could show; makes no run",
+    )
 
 
 def _add_outside(group: pytest.OptionGroup) -> None:
@@ -167,6 +178,7 @@ def read(config: pytest.Config) -> Options:
         freeze=get("--passmark-freeze"),
         amend=tuple(get("--passmark-amend")),
         why=get("--passmark-why"),
+        plan=get("--passmark-plan"),
     )
     _refuse_contradictions(options)
     return options
@@ -191,9 +203,10 @@ def _refuse_contradictions(options: Options) -> None:
         raise pytest.UsageError(f"--passmark-amend={options.amend[0]} needs its reason: add --passmark-why='…'")
     if options.why is not None and not options.amend:
         raise pytest.UsageError("--passmark-why gives the reason of an amendment: add --passmark-amend=ID")
-    if options.freeze and options.amend:
+    if options.freeze + bool(options.amend) + options.plan > 1:
         raise pytest.UsageError(
-            "--passmark-freeze writes new marks, --passmark-amend changes frozen ones: one at a time"
+            "--passmark-freeze writes new marks, --passmark-amend changes frozen ones, --passmark-plan only looks at "
+            "them: one at a time"
         )
 
 

@@ -75,7 +75,7 @@ class Outcomes:
             folders: with a lock, that this session was asked to run.
             spoken: the verdicts that fell, by test.
         """
-        if self._session.options.edits_lock or self._session.config.option.collectonly:
+        if self._session.options.runs_no_test or self._session.config.option.collectonly:
             return
         # Nothing was judged then, and what could not be read at the start cannot be read now.
         if pytest_session.exitstatus == pytest.ExitCode.USAGE_ERROR:

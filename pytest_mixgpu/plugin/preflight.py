@@ -34,7 +34,7 @@ def preflight_arguments(config: pytest.Config) -> None:
     from pytest_mixgpu.plugin import open_session
 
     session = open_session(config)
-    if session.options.records or session.options.edits_lock or config.option.collectonly:
+    if session.options.records or session.options.runs_no_test or config.option.collectonly:
         return
     if session.options.gpus is not None:
         pool_for_request(session.options.gpus, plan=None)

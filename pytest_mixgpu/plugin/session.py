@@ -129,7 +129,7 @@ class MixgpuSession:
         """
         # In an xdist worker a usage error would break the session off as an internal one: the controller has looked
         # already, and what it could not see fails the tests that ask for it.
-        if self.options.edits_lock or self.shares_session:
+        if self.options.runs_no_test or self.shares_session:
             return
         looked_at: set[Path] = set()
         for item in items:

@@ -44,7 +44,7 @@ def _broken_seal(name: str) -> Evidence:
     return make_evidence(seals={run_id: (f"run {run_id}: the record was changed after it was closed",)})
 
 
-MARK_CASES = (
+CASES_OF_MARKS = (
     Case(
         "e1-speedup",
         "others-at-work",

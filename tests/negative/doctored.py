@@ -4,11 +4,13 @@ A case names the check or the rule that must notice, the word, and words of the 
 `MARK_CASES` for pass marks.
 """
 
-from tests.negative.cases_of_marks import MARK_CASES
+from tests.negative.cases_of_marks import CASES_OF_MARKS
+from tests.negative.cases_of_rules import CASES_OF_RULES
 from tests.negative.cases_of_runs import RUN_CASES
 from tests.negative.cases_written_before import BEFORE_CASES
 from tests.negative.doctoring import Case
 
 __all__ = ["CHECK_CASES", "MARK_CASES", "Case"]
 
+MARK_CASES = (*CASES_OF_MARKS, *CASES_OF_RULES)
 CHECK_CASES = (*BEFORE_CASES, *RUN_CASES)

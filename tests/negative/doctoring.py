@@ -9,7 +9,7 @@ from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.git import Bringing, GitWitness
 from pytest_mixgpu.marks.lock import Lock
 from pytest_mixgpu.marks.lock_file import extend, seal_of
-from pytest_mixgpu.marks.model import Word
+from pytest_mixgpu.marks.model import PassMark, Word
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Rehearsal
 from pytest_mixgpu.timing.model import Segment
@@ -42,6 +42,8 @@ class Case(NamedTuple):
     word: Word
     says: str
     """Words that reason or details must hold."""
+    mark: Callable[[PassMark], PassMark] = lambda mark: mark
+    """Makes the mark as it is collected and frozen, where it is not as the suite writes it."""
 
 
 def doctored(doctor: Doctor, *, name: str = "", leg: str = "", repeats: int = 1) -> Callable[[], Evidence]:

@@ -41,7 +41,7 @@ def test_doctored_experiment_fails_the_claim_for_the_right_reason(case: Case) ->
 @pytest.mark.parametrize("case", MARK_CASES, ids=lambda case: f"{case.gate}-{case.what}")
 def test_doctored_experiment_fails_the_mark_for_the_right_reason(case: Case) -> None:
     """The word is right and the reason, not some detail, says why."""
-    verdict = judge_mark(e1_marks().mark(case.gate), case.make())
+    verdict = judge_mark(case.mark(e1_marks().mark(case.gate)), case.make())
 
     assert verdict.word == case.word, verdict
     assert case.says in verdict.reason, verdict
