@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -196,6 +197,7 @@ def counted_bytes(rounds: Sequence[RoundLine]) -> int:
     return sum(sum(line.sent_bytes) + sum(line.received_bytes) for line in rounds)
 
 
+@cache
 def made_bits(num_correct: int, num_total: int, *, key: str) -> str:
     """Return which samples were right: most errors fall on the same hard samples, the rest anywhere."""
     order = list(range(num_total))
