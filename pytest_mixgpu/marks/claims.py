@@ -6,8 +6,9 @@ from pytest_mixgpu.marks.beside import why_unfinished
 from pytest_mixgpu.marks.checks import CHECKS, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Claim, Verdict, Word
-from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.since import since_frozen
+from pytest_mixgpu.marks.witnessed import git_sentences
 
 _GRAVEST: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED")
 
@@ -19,9 +20,11 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
         claim: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
-    verdict = _judged(claim, since_frozen(evidence, claim))
-    witness = (*verdict.witness, *evidence.told_outside)
-    return replace(verdict, details=(*verdict.details, *evidence.said), witness=witness)
+    counted = since_frozen(evidence, claim)
+    verdict = _judged(claim, counted)
+    changes = (f"code-changed: {text}" for text in changes_behind(counted, claim))
+    witness = (*git_sentences(evidence, claim), *verdict.witness, *evidence.told_outside)
+    return replace(verdict, details=(*verdict.details, *changes, *evidence.said), witness=witness)
 
 
 def _judged(claim: Claim, evidence: Evidence) -> Verdict:

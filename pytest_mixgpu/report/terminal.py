@@ -50,6 +50,7 @@ def summary_lines(report: Report, *, width: int = 80, page: str = "", verbose: b
     label_width = max((len(_label(row)) for row in report.marks), default=0)
     for row in report.marks:
         lines += _mark_lines(row, label_width, width)
+    lines += _change_lines(report.marks, width)
     if verbose:
         lines += _witness_lines(report.marks, width)
     if report.phases:
@@ -92,6 +93,13 @@ def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
     for text in (row.reason, f"follows from {row.follows_from}" if row.follows_from else "", row.remedy):
         if text:
             yield from (Line(text=f"{line}") for line in _wrap(text, width, indent="    ", first="    "))
+
+
+def _change_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
+    """Name once what changed behind several marks, also behind one that passed."""
+    said = dict.fromkeys(text for row in rows for text in row.details if text.startswith("code-changed: "))
+    for sentence in said:
+        yield from (Line(text=text) for text in _wrap(sentence, width, indent="    ", first="  "))
 
 
 def _witness_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:

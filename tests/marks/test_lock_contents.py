@@ -1,104 +1,38 @@
-"""What the lock holds by value: every difference is named by its field, and a spelling is none."""
+"""What the lock holds besides marks: plan, recipes and source files, at a freeze, an amendment, an upgrade."""
 
-import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.differences import earlier_values, plain, plain_differences
-from pytest_mixgpu.marks.lock import Bindings, Contents, Lock, RunsThen, amend, broken_seals, compare, freeze
-from pytest_mixgpu.marks.lock_file import lock_digest, lock_text, parse_lock, seal_of, state_digest
-from pytest_mixgpu.marks.model import PassMark
+from pytest_mixgpu.marks.differences import earlier_values, plain
+from pytest_mixgpu.marks.lock import Lock, broken_seals, freeze
+from pytest_mixgpu.marks.lock_file import lock_digest, lock_text, parse_lock
 from pytest_mixgpu.marks.present import UNKNOWN, Present, changed_sources, code_changes, contradictions
-from pytest_mixgpu.records.digests import canonical_digest
-from pytest_mixgpu.records.plan import Plan
-from pytest_mixgpu.records.plan_file import load_plan, plan_digest
-from tests.samples import E1_PLAN, e1_plan, made_recipe
-
-FROZEN = "2026-11-29T10:00:00+00:00"
-LATER = "2026-11-30T09:00:00+00:00"
-MARK = PassMark(id="m", metric="speedup", comparator="at_least", bound=0.7, unit="x", of="ideal")
-RECIPE = {**made_recipe("digits-vit"), "input": {"mean": [0.5, 0.25], "resize": 248}}
-SOURCES = {
-    "pytest_mixgpu/jobs/conduct.py": "c0" * 32,
-    "pytest_mixgpu/records/bits.py": "b0" * 32,
-    "pytest_mixgpu/marks/judge.py": "d0" * 32,
-    "helper.py": "e0" * 32,
-    "test_m.py::test_m": "f0" * 32,
-}
-COVERS = {
-    "code": ("pytest_mixgpu/jobs/conduct.py", "pytest_mixgpu/records/bits.py"),
-    "evaluator": ("pytest_mixgpu/records/bits.py",),
-    "judge": ("pytest_mixgpu/marks/judge.py", "pytest_mixgpu/records/bits.py"),
-    "m": ("helper.py", "test_m.py::test_m"),
-}
-AFTER_RUNS = RunsThen(num_runs=12, head="ab" * 32, count=25)
+from pytest_mixgpu.records.plan_file import plan_digest
+from tests.marks.lock_parts import (
+    AFTER_RUNS,
+    COVERS,
+    LATER,
+    MARK,
+    RECIPE,
+    SOURCES,
+    amended,
+    another,
+    as_schema_1,
+    departures,
+    field_of,
+    frozen,
+    leaves,
+    present_of,
+    resealed,
+    with_leaf,
+)
+from tests.samples import e1_plan
 
 
-def present_of(plan: Plan | None = None, recipe: dict[str, Any] | None = None, **sources: str) -> Present:
-    """Return what is there now, with some sources changed: `judge_py="…"`."""
-    plan, recipe = plan or e1_plan(), recipe or RECIPE
-    names = {Path(path.partition("::")[0]).name.replace(".", "_"): path for path in SOURCES}
-    files = SOURCES | {names[name]: digest for name, digest in sources.items()}
-    parts = {part: canonical_digest([files[path] for path in paths]) for part, paths in COVERS.items()}
-    return Present(
-        bindings=Bindings(
-            plan=plan_digest(plan),
-            code=parts["code"],
-            evaluator=parts["evaluator"],
-            judge=parts["judge"],
-            recipes={"digits-vit": canonical_digest(recipe)},
-            tests={"m": parts["m"]},
-        ),
-        contents=Contents(plan=plain(plan), recipes={"digits-vit": recipe}, sources=files),
-        covers=COVERS,
-        places={"m": "test_m.py::test_m"},
-    )
-
-
-def frozen(now: Present | None = None, plan: Plan | None = None) -> Lock:
-    now = now or present_of()
-    return freeze(
-        None, [MARK], [], suite="s", plan=plan or e1_plan(), bindings=now.bindings, now=FROZEN,
-        contents=now.contents, covers=now.covers,
-    )  # fmt: skip
-
-
-def amended(lock: Lock, id_: str, now: Present, *, plan: Plan | None = None, at: str = LATER) -> Lock:
-    return amend(
-        lock, id_, "the devices changed", at, marks=[MARK], claims=[], plan=plan or e1_plan(), bindings=now.bindings,
-        contents=now.contents, covers=now.covers, then=AFTER_RUNS,
-    )  # fmt: skip
-
-
-def departures(lock: Lock, plan: Plan, recipe: dict[str, Any] | None = None) -> list[str]:
-    """Say how plan and recipe depart from the lock."""
-    recipe = recipe or RECIPE
-    found = compare(
-        lock,
-        plan_digest=plan_digest(plan),
-        plan=plan,
-        recipe_digests={"digits-vit": canonical_digest(recipe)},
-        recipes={"digits-vit": recipe},
-    )
-    return [str(one) for one in found]
-
-
-def as_schema_1(lock: Lock) -> Lock:
-    """Write a lock as schema 1 did."""
-    bindings = replace(lock.bindings, judge="", tests={})
-    old = replace(lock, schema=1, contents=Contents(), bindings=bindings)
-    entry = replace(lock.chain[0], num_runs=None, ledger_head=None, ledger_count=None, state=state_digest(old))
-    return replace(old, chain=(replace(entry, seal=seal_of(entry)),))
-
-
-def test_plan_and_recipes_are_frozen_by_value_and_read_back(tmp_path: Path) -> None:
+def test_plan_and_recipes_are_frozen_by_value_and_read_back() -> None:
     """Whoever reads the lock alone sees what was to be run."""
     lock = frozen()
 
@@ -107,162 +41,6 @@ def test_plan_and_recipes_are_frozen_by_value_and_read_back(tmp_path: Path) -> N
     assert SOURCES == lock.contents.sources
     assert lock == parse_lock(lock_text(lock), where="lock")
     assert [] == departures(lock, e1_plan())
-
-
-def test_a_difference_names_its_field_both_values_and_both_places() -> None:
-    """And the first of several says what to do about it; the others stand beside."""
-    plan = e1_plan()
-    changed = replace(plan, settings=replace(plan.settings, rounds=plan.settings.rounds + 6, batch_size=7))
-    first, second = departures(frozen(), changed)
-
-    assert first.startswith(f"settings.batch_size: benchmark.toml has 7, passmarks.lock has {plan.settings.batch_size}")
-    assert "--passmark-amend=plan" in first
-    assert (
-        f"settings.rounds: benchmark.toml has {plan.settings.rounds + 6}, passmarks.lock has {plan.settings.rounds}"
-        == second
-    )
-
-
-def test_lists_are_compared_by_index_and_what_is_not_there_is_said() -> None:
-    """A role that was added, a price that was left out, a text that changed far from its beginning."""
-    plan = e1_plan()
-    more = replace(plan, roles=(*plan.roles, replace(plan.roles[0], name="baseline-b")), prices=None)
-    longer = replace(plan, question=f"{plan.question} And more?")
-
-    added, left_out = departures(frozen(), more)[1], departures(frozen(), more)[0]
-
-    assert added.startswith(f'roles[{len(plan.roles)}]: benchmark.toml has {{"name":"baseline-b"')
-    assert added.endswith("passmarks.lock has nothing")
-    assert left_out.startswith("prices: benchmark.toml has nothing, passmarks.lock has {")
-    assert "And more?" in departures(frozen(), longer)[0]
-
-
-def test_a_recipe_differs_by_its_field() -> None:
-    """Optimizer, augmentation and input stand in the recipe."""
-    recipe = RECIPE | {"input": {"mean": [0.5, 0.75], "resize": 248}}
-
-    (difference,) = departures(frozen(), e1_plan(), recipe)
-
-    assert difference.startswith("recipes.digits-vit.input.mean[1]: digits-vit.toml has 0.75, passmarks.lock has 0.25;")
-    assert "--passmark-amend=recipes" in difference
-
-
-def test_a_mark_differs_by_its_field_and_says_where_it_stands() -> None:
-    """The marker's test and the lock."""
-    lock = frozen()
-    (difference,) = compare(lock, mark=replace(MARK, least_runs=3), place="the marker in test_m.py::test_m")
-    (missing,) = compare(lock, mark=replace(MARK, of=None))
-
-    assert "m.least_runs: the marker in test_m.py::test_m has 3, passmarks.lock has 1" in str(difference)
-    assert 'm.of: the marker has nothing, passmarks.lock has "ideal"' in str(missing)
-
-
-def rewritten(text: str) -> str:
-    """Write a plan otherwise: comments, blanks, the order of keys, numbers."""
-    table = tomllib.loads(text)
-    tables = {key: value for key, value in table.items() if isinstance(value, dict | list)}
-    singles = {key: value for key, value in table.items() if key not in tables}
-    import tomli_w
-
-    def turned(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: turned(entry) for key, entry in reversed(value.items())}
-        return [turned(entry) for entry in value] if isinstance(value, list) else value
-
-    other = tomli_w.dumps(turned(singles) | turned(tables)).replace(" = ", "   =   ")
-    assert "0.95" in other
-    return "# as before\n" + other.replace("0.95", "95e-2  # of the test set")
-
-
-def test_comments_order_blanks_and_spellings_are_no_differences(tmp_path: Path) -> None:
-    """A plan that says the same says the same."""
-    (tmp_path / "benchmark.toml").write_text(rewritten(E1_PLAN.read_text("utf-8")), "utf-8")
-    plan = load_plan(tmp_path / "benchmark.toml")
-
-    assert [] == departures(frozen(), plan)
-    assert [] == [*plain_differences({"a": 1, "b": 0.5}, {"b": 5e-1, "a": 1.0}, found_in="x")]
-    assert [] == compare(frozen(), mark=replace(MARK, bound=7e-1))
-
-
-def test_true_is_no_number() -> None:
-    """Python takes it for 1; a plan does not."""
-    assert 1 == len(plain_differences({"a": True}, {"a": 1}, found_in="x"))
-
-
-Steps = tuple[str | int, ...]
-
-
-def leaves(value: object, steps: Steps = ()) -> Iterator[tuple[Steps, object]]:
-    if isinstance(value, dict):
-        for key, entry in value.items():
-            yield from leaves(entry, (*steps, key))
-    elif isinstance(value, list):
-        for index, entry in enumerate(value):
-            yield from leaves(entry, (*steps, index))
-    else:
-        yield steps, value
-
-
-def with_leaf(value: Any, steps: Steps, leaf: object) -> Any:
-    if not steps:
-        return leaf
-    first, *others = steps
-    copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[first] = with_leaf(value[first], tuple(others), leaf)
-    return copy
-
-
-def field_of(steps: Steps) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
-
-
-def another(value: object) -> object:
-    """Change a value as little as its type allows."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, int):
-        return value + 1
-    return value * 1.0000001 + 1e-9 if isinstance(value, float) else f"{value}."
-
-
-PLAN_LEAVES = [(steps, value) for steps, value in leaves(plain(e1_plan()))]
-
-
-def test_any_changed_value_of_the_plan_is_a_difference_that_names_its_field() -> None:
-    """Every leaf of E1's plan, one after the other."""
-    lock, values = frozen(), plain(e1_plan())
-    for steps, value in PLAN_LEAVES:
-        try:
-            plan = msgspec.convert(with_leaf(values, steps, another(value)), Plan)
-        except msgspec.ValidationError:
-            # A word that the plan does not know is refused before anything is compared.
-            continue
-        (difference,) = departures(lock, plan)
-        assert difference.startswith(f"{field_of(steps)}: benchmark.toml has "), difference
-
-
-@given(values=st.data())
-def test_any_changed_value_of_a_recipe_is_a_difference_that_names_its_field(values: st.DataObject) -> None:
-    """Whatever the value becomes."""
-    steps, value = values.draw(st.sampled_from(list(leaves(RECIPE))))
-    other = values.draw(st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()))
-    assume(isinstance(other, bool) != isinstance(value, bool) or other != value)
-
-    (difference,) = departures(frozen(), e1_plan(), with_leaf(RECIPE, steps, other))
-
-    assert difference.startswith(f"recipes.digits-vit.{field_of(steps)}: ")
-
-
-@pytest.mark.parametrize("field", [name for name in PassMark.__struct_fields__ if name != "id"])
-def test_any_changed_value_of_a_marker_is_a_difference_that_names_its_field(field: str) -> None:
-    """Of every field that a mark has."""
-    changed = replace(
-        MARK, **{field: {"conditions": (("a", "b"),), "of": None}.get(field, another(getattr(MARK, field)))}
-    )
-
-    (difference,) = compare(frozen(), mark=changed)
-
-    assert difference.field.startswith(f"m.{field}")
 
 
 def test_any_edit_of_the_lock_by_hand_breaks_a_seal() -> None:
@@ -277,11 +55,6 @@ def test_any_edit_of_the_lock_by_hand_breaks_a_seal() -> None:
         except msgspec.ValidationError:
             continue
         assert broken_seals(edited), field_of(steps)
-
-
-def resealed(lock: Lock) -> Lock:
-    last = replace(lock.chain[-1], state=state_digest(lock))
-    return replace(lock, chain=(*lock.chain[:-1], replace(last, seal=seal_of(last))))
 
 
 def test_contents_that_were_edited_and_sealed_again_differ_from_what_is_there() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.marks.lock import broken_seals, read_lock
-from tests.plugin.bench import USAGE_ERROR, Bench
+from tests.plugin.bench import USAGE_ERROR, Bench, prose
 from tests.plugin.suite_texts import VALUE
 
 MOVED = ("at_most=2.0", "at_most=1.8")
@@ -88,7 +88,12 @@ def test_moved_bound_is_tampered_until_amended(frozen: Bench) -> None:
     later = frozen.pytest()
 
     tampered.assert_outcomes(failed=1)
-    tampered.stdout.fnmatch_lines(["*TAMPERED latency*", "*latency.bound: the marker in test_latency.py::test_latency has 1.8, passmarks.lock has 2.0*"])
+    tampered.stdout.fnmatch_lines(
+        [
+            "*TAMPERED latency*",
+            "*latency.bound: the marker in test_latency.py::test_latency has 1.8, passmarks.lock has 2.0*",
+        ]
+    )
     assert 0 == amended.ret
     lock = read_lock(frozen.folder / "passmarks.lock")
     assert lock is not None
@@ -154,15 +159,18 @@ def test_edited_lock_is_tampered(frozen: Bench) -> None:
 
 
 def test_edited_plan_is_tampered(e1: Bench) -> None:
-    """A target that was lowered after the runs shows in every mark and claim."""
+    """A target that was lowered after the runs shows in every mark and claim, by field, values and places."""
     e1.edit("benchmark.toml", "target = 0.95", "target = 0.94")
+    e1.edit("benchmark.toml", "rounds = 6", "rounds = 7")
 
     result = e1.pytest("--mixgpu-records=reports")
 
     assert 1 == result.ret
     assert "TAMPERED" == e1.verdicts()["e1-speedup"].word
     assert "TAMPERED" == e1.verdicts()["e1-parity"].word
-    assert "plan" in e1.verdicts()["e1-speedup"].reason
+    verdict = e1.verdicts()["e1-speedup"]
+    assert "rehearsal.settings.rounds: benchmark.toml has 7, passmarks.lock has 6; restore it" in verdict.reason
+    assert "rehearsal.workload.target: benchmark.toml has 0.94, passmarks.lock has 0.95" in verdict.details
 
 
 def test_amended_plan_supersedes_old_runs(e1: Bench) -> None:
@@ -173,6 +181,14 @@ def test_amended_plan_supersedes_old_runs(e1: Bench) -> None:
     result = e1.pytest("--mixgpu-records=reports", "-k", "fast_enough")
 
     assert 0 == amended.ret, f"{amended.stdout}\n{amended.stderr}"
+    ledger, lock = e1.store().ledger, read_lock(e1.folder / "passmarks.lock")
+    assert lock is not None
+    assert (0, ledger.head, ledger.count) == (
+        lock.chain[-1].num_runs, lock.chain[-1].ledger_head, lock.chain[-1].ledger_count,
+    )  # fmt: skip
+    assert f"after 0 runs, ledger head {ledger.head[:12]}… at line {ledger.count}" in prose(amended)
+    assert "bound for the first time, as they are now: judge, tests" in prose(amended)
+    assert '"rehearsal.workload.target":0.95' in lock.chain[-1].was
     assert 1 == result.ret
     verdict = e1.verdicts()["e1-speedup"]
     assert "UNJUDGED" == verdict.word
