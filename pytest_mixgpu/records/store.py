@@ -7,7 +7,9 @@ was never closed is aborted, whatever its record says, and counts.
 import errno
 import fcntl
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from copy import copy
 from pathlib import Path
 
 import msgspec
@@ -53,15 +55,16 @@ class RunWriter:
         self._path = folder / RECORD_NAME
         self._story = Story()
         self._size_bytes = 0
-        self._handle: int | None = os.open(
-            self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
-        )
+        self._handle: int | None = None
         try:
-            # Held until the process ends or the run is closed: tells a run that goes on from one that was aborted.
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
-            self._append(header)
-            os.fsync(self._handle)
-            sync_folder(folder)
+            with self._explained():
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+                self._handle = os.open(self._path, flags, 0o644)
+                # Held until the process ends or the run is closed: tells one that goes on from one that was aborted.
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
+                self._append(header)
+                os.fsync(self._handle)
+                sync_folder(folder)
         except BaseException:
             self.abandon()
             raise
@@ -92,9 +95,10 @@ class RunWriter:
         try:
             files = folder_digests(self.folder, without=(RECORD_NAME,))
             self._append(msgspec.structs.replace(outcome, files=files))
-            if self._handle is not None:
-                os.fsync(self._handle)
-            record = assemble(self._path.read_bytes(), path=self._path)
+            with self._explained():
+                if self._handle is not None:
+                    os.fsync(self._handle)
+                record = assemble(self._path.read_bytes(), path=self._path)
             self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
         finally:
             self.abandon()
@@ -111,17 +115,26 @@ class RunWriter:
         if self._handle is None:
             raise RecordError(f"{where} is closed: nothing can be added to its record")
         raw = encode(line)
-        self._story.take(line, where=where)
+        story = copy(self._story)
+        story.take(line, where=where)
+        with self._explained():
+            try:
+                write_all(self._handle, raw + b"\n")
+            except OSError:
+                # Half a line would spoil the next one; to take it away needs no room.
+                os.ftruncate(self._handle, self._size_bytes)
+                raise
+        self._story, self._size_bytes = story, self._size_bytes + len(raw) + 1
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            write_all(self._handle, raw + b"\n")
+            yield
         except OSError as error:
-            # Half a line would spoil the next one; to take it away needs no room.
-            os.ftruncate(self._handle, self._size_bytes)
             raise RecordError(
-                f"{where}: its record {self._path} cannot be written: {error}. The lines before are there still; make "
-                "room, or report into another folder (`--mixgpu-report`)"
+                f"run {self._header.run_id}: its record {self._path} cannot be written: {error}. The lines before are "
+                "there still; make room, or report into another folder (`--mixgpu-report`)"
             ) from error
-        self._size_bytes += len(raw) + 1
 
 
 class RunStore:

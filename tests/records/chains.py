@@ -1,0 +1,30 @@
+"""Whole chains, written at once: from entries to the bytes of a ledger."""
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+import msgspec
+from msgspec.structs import replace
+
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry
+
+AT = "2026-11-29T12:00:00.000+00:00"
+
+
+def made_good(entries: Iterable[LedgerEntry]) -> bytes:
+    """Write entries with the places and hashes that make a chain of them."""
+    prev, lines = FIRST_PREV, []
+    for n, entry in enumerate(entries):
+        lines.append(msgspec.json.encode(replace(entry, n=n, prev=prev)))
+        prev = sha256(lines[-1]).hexdigest()
+    return b"".join(line + b"\n" for line in lines)
+
+
+def many_runs(num_runs: int) -> list[LedgerEntry]:
+    """Return a ledger of runs that were registered and closed one after the other, their ids in no order."""
+    ids = [f"run-{index * 7919 % num_runs}" for index in range(num_runs)]
+    entries = [LedgerEntry(at=AT, event="open")]
+    for run_id in ids:
+        entries.append(LedgerEntry(at=AT, event="register", run_id=run_id))
+        entries.append(LedgerEntry(at=AT, event="close", run_id=run_id))
+    return entries
