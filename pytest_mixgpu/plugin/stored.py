@@ -45,7 +45,7 @@ def read_runs(folders: Sequence[Path], suite: str, *, lock: Lock | None = None) 
     records: list[RunRecord] = []
     lost: list[LostRun] = []
     seals: dict[str, tuple[str, ...]] = {}
-    surveyed = [(folder, run) for folder in folders for run in RunStore(folder).survey(suite)]
+    surveyed = [(folder, run) for folder in folders for run in _once(RunStore(folder).survey(suite))]
     found = [run for _, run in surveyed]
     _refuse_twins(found)
     for run in found:
@@ -85,6 +85,11 @@ def _lost(run: StoredRun) -> LostRun:
         was_closed=run.closed is not None,
         faults=run.faults,
     )
+
+
+def _once(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
+    """Each run once: a ledger that registers one twice is broken, and says so itself."""
+    return tuple({run.id: run for run in reversed(runs)}.values())[::-1]
 
 
 def _refuse_twins(runs: Sequence[StoredRun]) -> None:

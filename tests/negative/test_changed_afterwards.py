@@ -182,6 +182,11 @@ def drop_ledger_line(store: RunStore) -> None:
     store.ledger.path.write_bytes(b"".join(lines[:3] + lines[4:]))
 
 
+def double_ledger_line(store: RunStore) -> None:
+    lines = store.ledger.path.read_bytes().splitlines(keepends=True)
+    store.ledger.path.write_bytes(b"".join(lines[:2] + lines[1:]))
+
+
 def test_untouched_folder_is_judged_as_the_records_say(tmp_path: Path) -> None:
     """What the cases below change is what makes them fail."""
     stored_experiment(tmp_path)
@@ -198,6 +203,7 @@ def test_untouched_folder_is_judged_as_the_records_say(tmp_path: Path) -> None:
         pytest.param(edit_log, "was changed after it was sealed", id="log-edited"),
         pytest.param(edit_ledger, "the ledger is broken", id="ledger-edited"),
         pytest.param(drop_ledger_line, "the ledger is broken", id="ledger-line-dropped"),
+        pytest.param(double_ledger_line, "the ledger is broken", id="ledger-line-doubled"),
     ],
 )
 def test_every_verdict_is_tampered(tmp_path: Path, change: Callable[[RunStore], None], says: str) -> None:
