@@ -17,9 +17,10 @@ from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.parity_beside import beside_parity
 from pytest_mixgpu.marks.rules import ruled, told, too_few
-from pytest_mixgpu.marks.seals import amendments_of, is_frozen, tampering
+from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
+from pytest_mixgpu.marks.witnessed import git_sentences, late_sentences
 from pytest_mixgpu.records.model import Role
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
@@ -32,9 +33,12 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         mark: as collected now; it is compared with the lock.
         evidence: all that is known.
     """
-    verdict = _judged(mark, since_frozen(evidence, mark))
-    witness = (*verdict.witness, *evidence.told_outside)
-    return replace(verdict, details=(*verdict.details, *evidence.said), witness=witness)
+    counted = since_frozen(evidence, mark)
+    verdict = _judged(mark, counted)
+    changes = (f"code-changed: {text}" for text in changes_behind(counted, mark))
+    witness = (*git_sentences(evidence, mark), *verdict.witness, *evidence.told_outside)
+    said = (*late_sentences(evidence, mark), *changes, *evidence.said)
+    return replace(verdict, details=(*verdict.details, *said), witness=witness)
 
 
 def _judged(mark: PassMark, evidence: Evidence) -> Verdict:

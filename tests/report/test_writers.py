@@ -101,6 +101,15 @@ def test_the_summary_fits_its_terminal(width: int) -> None:
     assert [line.text for line in lines if len(line.text) > max(width, 66)] == []
 
 
+def test_the_witness_is_written_once_for_marks_that_share_it_where_more_is_asked_for() -> None:
+    """The terminal is short unless it is asked not to be; the page has it always."""
+    report = report_of([speedup(witness=("seen by all",)), claim("cost", witness=("seen by all",))])
+    text = [line.text.strip() for line in summary_lines(report, verbose=True)]
+
+    assert ["witness of e1-speedup, e1-cost:", "- seen by all"] == text[text.index("- seen by all") - 1 :][:2]
+    assert "- seen by all" not in [line.text.strip() for line in summary_lines(report)]
+
+
 def test_no_value_beside_a_bound_reads_as_that() -> None:
     """Nothing is compared, so nothing looks compared, and nothing is preliminary."""
     verdict = speedup(value=None, n=0, word="UNJUDGED", qualifiers=(), reason="it was skipped")
