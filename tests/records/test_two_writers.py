@@ -67,6 +67,32 @@ def test_two_writers_at_once_share_one_chain(tmp_path: Path) -> None:
     assert (15, 15, 61) == (sessions.count("one"), sessions.count("two"), store.ledger.count)
 
 
+def test_writers_that_are_killed_at_once_leave_one_chain(tmp_path: Path) -> None:
+    """Two sessions that die while both write leave what each had registered, and a third goes on."""
+    store = RunStore(tmp_path)
+    noise = random.Random("moments of death of two")  # noqa: S311 - moments need no secrecy
+    for attempt in range(4):
+        with (
+            start_writer(tmp_path, f"one-{attempt}", MANY) as one,
+            start_writer(tmp_path, f"two-{attempt}", MANY) as two,
+        ):
+            wait_for_lines(store.ledger.path, store.ledger.count + 4)
+            time.sleep(noise.uniform(0, 0.1))
+            before = store.ledger.entries()
+            for writer in noise.sample([one, two], 2):
+                writer.kill()
+        assert before == store.ledger.entries()[: len(before)]
+        assert () == faults_of(store)
+        by_session = [
+            [run for run in store.survey() if run.registered.session == f"{name}-{attempt}"] for name in ("one", "two")
+        ]
+        assert all(run.closed for own in by_session for run in own[:-1])
+        assert not any(run.is_running for run in store.survey())
+    with start_writer(tmp_path, "third", 1) as writer:
+        assert writer.wait() == 0
+    assert () == faults_of(store)
+
+
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     return make_experiment(tmp_path_factory.mktemp("sealed"), names=["fleet"])
