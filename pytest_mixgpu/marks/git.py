@@ -169,6 +169,7 @@ class _Asked:
         self._history = LockHistory(repository)
         self._head, self._path, self._first_run_at, self._now = head, path, first_run_at, now
         self._branches: dict[str, tuple[str, ...] | None] = {}
+        self._silence = ""
 
     def answer(self, held: bytes) -> GitWitness:
         whole = self._bringing(WHOLE)
@@ -189,7 +190,7 @@ class _Asked:
             ancestor=True,
             clean=True,
             marks=() if lock is None else tuple(self._bringing(id_) for id_ in lock.ids),
-            remarks=(*whole.remarks, *_of_superproject(self._repository, self._head)),
+            remarks=_of_superproject(self._repository, self._head),
         )
 
     def _bringing(self, id_: str) -> Bringing:
@@ -200,7 +201,7 @@ class _Asked:
                 return Bringing(id=id_, problem="not-in-history", message=message, remedy="restore the lock from git")
             found = self._told(id_, versions)
             if self._first_run_at and id_ != WHOLE and is_before(found, self._first_run_at) is False:
-                return msgspec.structs.replace(found, elsewhere=self._elsewhere(found))
+                return self._with_elsewhere(found)
         except RepositoryError as error:
             return Bringing(id=id_, problem=cast("Problem", error.problem), message=str(error), remedy=error.remedy)
         return found
@@ -223,6 +224,15 @@ class _Asked:
             branches=self._containing(commit.id),
             remarks=tuple(remarks),
         )
+
+    def _with_elsewhere(self, found: Bringing) -> Bringing:
+        if not self._silence:
+            try:
+                return msgspec.structs.replace(found, elsewhere=self._elsewhere(found))
+            except RepositoryError as error:
+                # Asked once: what took too long for one mark would for the next one.
+                self._silence = f"whether another branch held the value before is not known: {error}"
+        return msgspec.structs.replace(found, remarks=(*found.remarks, self._silence))
 
     def _elsewhere(self, found: Bringing) -> Bringing | None:
         """Return the first commit of all that held the value; from there it did not stand till now."""
@@ -288,7 +298,7 @@ def _of_superproject(repository: Repository, head: str) -> tuple[str, ...]:
         return ()
     where = repository.top.relative_to(around).as_posix()
     try:
-        outer = Repository.of(around)
+        outer = Repository.of(around, patience_s=repository.patience_s)
         pinned = outer.run("ls-tree", "-z", "--full-tree", "HEAD", "--", where).text.partition("\t")[0].split(" ")[-1]
     except RepositoryError as error:
         return (f"the repository is a submodule of {around.name}, which says nothing: {error}",)

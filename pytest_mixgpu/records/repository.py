@@ -9,6 +9,7 @@ another history than the commits themselves, are not looked at.
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from hashlib import sha1, sha256
 from pathlib import Path
 
 import msgspec
@@ -122,7 +123,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
 
     def head(self) -> str:
         """Return the id of the commit that HEAD names; empty before the first one."""
-        return self.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}").text.strip()
+        return self.run("rev-parse", "--verify", "--quiet", "HEAD").text.strip()
 
     def blob(self, revision: str, path: str) -> bytes | None:
         """Return the bytes of a file in a commit, without any filter; None where that commit does not hold it.
@@ -156,7 +157,11 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         return id_ if kind == "blob" and mode.startswith("100") else ""
 
     def objects(self, ids: Sequence[str]) -> dict[str, StoredObject | None]:
-        """Read objects by their whole ids, all at once; None for what is not in this clone."""
+        """Read objects by their whole ids, all at once; None for what is not in this clone.
+
+        Raises:
+            RepositoryError: one is not what its id says, which git itself sees in `git fsck` alone.
+        """
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return {}
@@ -239,8 +244,19 @@ def _objects_in(raw: bytes) -> Iterator[StoredObject]:
         at = end + 1
         if len(words) == 3 and words[2].isdigit():
             size = int(words[2])
-            yield StoredObject(id=words[0], kind=words[1], raw=raw[at : at + size])
+            found = StoredObject(id=words[0], kind=words[1], raw=raw[at : at + size])
+            if _id_of(found) != found.id:
+                raise RepositoryError(
+                    f"object {found.id[:12]} of the repository is not what its name says: it was damaged or forged",
+                    remedy="git fsck, and judge in a fresh clone",
+                )
+            yield found
             at += size + 1
+
+
+def _id_of(found: StoredObject) -> str:
+    content = f"{found.kind} {len(found.raw)}\0".encode() + found.raw
+    return (sha256(content) if len(found.id) == 64 else sha1(content, usedforsecurity=False)).hexdigest()
 
 
 def _without_repository(folder: Path, error: str) -> RepositoryError:

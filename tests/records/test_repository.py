@@ -2,6 +2,7 @@
 
 import os
 import stat
+import zlib
 from pathlib import Path
 
 import pytest
@@ -196,6 +197,43 @@ def test_a_git_that_is_no_git_is_told(repository: Path, tmp_path: Path, monkeypa
     git_that(tmp_path, "echo true", monkeypatch)
 
     assert "unreadable" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_an_object_that_was_forged_is_told(repository: Path) -> None:
+    """Git gives out whatever lies under a name; a date that was written into the stored commit is seen all the same."""
+    head = commit(repository, "x")
+    commit(repository, "y", path="other")
+    stored = repository / ".git" / "objects" / head[:2] / head[2:]
+    _, _, raw = zlib.decompress(stored.read_bytes()).partition(b"\0")
+    forged = raw.replace(b" 17", b" 16")
+    assert forged != raw
+    stored.chmod(0o644)
+    stored.write_bytes(zlib.compress(b"commit %d\0" % len(forged) + forged))
+    found = witness(repository / "passmarks.lock", AFTER)
+
+    assert "unreadable" == found.problem
+    assert f"object {head[:12]} of the repository is not what its name says" in found.message
+
+
+def test_a_head_that_was_forged_is_told(repository: Path) -> None:
+    """It is not taken for a repository without any commit."""
+    head = commit(repository, "x")
+    stored = repository / ".git" / "objects" / head[:2] / head[2:]
+    stored.chmod(0o644)
+    stored.write_bytes(zlib.compress(b"commit 1\0x"))
+
+    assert "unreadable" == witness(repository / "passmarks.lock", AFTER).problem
+
+
+def test_a_repository_of_longer_ids_is_read_as_well(tmp_path: Path) -> None:
+    """SHA-256 in place of SHA-1."""
+    folder = tmp_path / "long"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main", "--object-format=sha256")
+    head = commit(folder, "x")
+    found = witness(folder / "passmarks.lock", AFTER)
+
+    assert (64, "", head) == (len(head), found.problem, found.commit)
 
 
 def test_a_damaged_repository_is_told(repository: Path) -> None:
