@@ -72,7 +72,9 @@ class Timeline:
     def __init__(self, header: Header, *, at: datetime, speed: float) -> None:
         self.header = header
         self.profile = PROFILES[header.rehearsal]
-        self.noise = noise(f"{header.name} {header.leg} {header.repeat} {header.rehearsal}")
+        # A run at another speed is another run: the same scatter, scaled, would be a copy of it.
+        other = "" if speed == 1 else f" at {speed}"
+        self.noise = noise(f"{header.name} {header.leg} {header.repeat} {header.rehearsal}{other}")
         self.at = at
         self.speed = speed
         self.now_s = 0.0
@@ -129,7 +131,7 @@ class Timeline:
 
     def _round(self, index: int, participant: int, *, warmup: bool, links: Start) -> None:
         settings, devices = self.header.settings, self.header.pool.devices
-        loss = 2.3 * 0.6**index + 0.02
+        loss = 2.3 * 0.6**index + noise(f"loss {self.header.seed} {index}").uniform(0.02, 0.03)
         if settings.exchange == "none":
             samples = settings.round_steps * settings.batch_size
             compute_s = self._compute_s(devices[participant].kind, settings.round_steps, warmup=warmup)

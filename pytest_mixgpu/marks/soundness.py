@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from pytest_mixgpu.errors import RecordError
+from pytest_mixgpu.marks.copies import copies
 from pytest_mixgpu.marks.moments import moment_faults, overlaps
 from pytest_mixgpu.marks.tolerances import BYTES_A_VALUE, CLOCK_RATE, ROUNDING_S, WAKING_S
 from pytest_mixgpu.records.bits import decode_bits
@@ -49,25 +50,6 @@ def _of(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
 def impossible_together(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     """Return which of several records cannot all be true: copies of one run, and runs on one device at one time."""
     return (*copies(runs), *overlaps(runs))
-
-
-def copies(runs: Sequence[RunRecord]) -> tuple[str, ...]:
-    """Return which of several records show one run under two names."""
-    found: list[str] = []
-    seen: dict[tuple[object, ...], str] = {}
-    for run in runs:
-        prints: list[tuple[object, ...]] = [("nonce", run.header.nonce)]
-        if run.rounds:
-            prints.append(("raw timings", tuple(line.stamps for line in run.rounds)))
-        if run.start is not None:
-            workers = tuple((worker.host, worker.pid) for worker in run.start.workers)
-            prints.append(("processes", run.header.host.boot_id, run.start.started_at, workers))
-        for fingerprint in prints:
-            other = seen.setdefault(fingerprint, run.id)
-            if other != run.id:
-                found.append(f"runs {other} and {run.id} have the same {fingerprint[0]}: one of them is a copy")
-                break
-    return tuple(found)
 
 
 def same_weights(runs: Sequence[RunRecord]) -> tuple[tuple[str, RunRecord], ...]:

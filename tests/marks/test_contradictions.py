@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from pytest_mixgpu.marks.compare import baseline_differences, control_differences, environment_differences
+from pytest_mixgpu.marks.copies import copies
 from pytest_mixgpu.marks.moments import overlaps
-from pytest_mixgpu.marks.soundness import contradictions, copies
+from pytest_mixgpu.marks.soundness import contradictions
 from pytest_mixgpu.records.model import Fault, Span
 from tests.sample_doctors import Doctor, with_header, with_outcome, with_settings, with_speed, with_start, with_workers
 from tests.sample_timeline import MadeRun

@@ -214,7 +214,7 @@ CASES_OF_MARKS = (
     Case(
         "e1-parity",
         "control-with-another-seed",
-        doctored(lambda run: with_header(run, seed=7), name="control-a"),
+        doctored(lambda run: with_speed(with_header(run, seed=7), 1.0), name="control-a"),
         "VOID",
         "differs from mixed in seed",
     ),
