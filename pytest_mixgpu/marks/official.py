@@ -8,7 +8,7 @@ REFUSED_NOTES: Final[dict[Note, str]] = {
     "inconclusive": "the interval straddles the bound",
     "disturbed": "other work ran on the measured devices, or the baseline drifted",
     "code-changed": "the code that produces the number is not the code that the lock names",
-    "unanchored": "no head of the ledger was kept outside, so a rebuilt ledger would not show",
+    "unanchored": "no head that is kept outside covers its runs, so a rebuilt ledger would not show (--mixgpu-anchor)",
 }
 
 

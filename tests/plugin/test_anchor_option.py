@@ -263,7 +263,7 @@ def test_without_anchors_it_is_unanchored(doctored: Bench) -> None:
 
     assert 1 == result.ret
     assert "unanchored" in doctored.verdicts("cpu")["cpu-rate"].notes
-    assert "no head of the ledger was kept outside" in prose(result)
+    assert "no head that is kept outside covers its runs" in prose(result)
 
 
 def test_runs_after_the_last_anchor_are_not_covered(anchored: Anchored, doctored: Bench) -> None:
