@@ -3,8 +3,9 @@
 Baseline and fleet may differ in the pool only; a control may differ from the mixed run in its kind only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
 from pytest_mixgpu.records.model import RunRecord, WorkerFacts
 from pytest_mixgpu.records.plan import EvaluationPlan
 
@@ -39,6 +40,7 @@ def control_differences(control: RunRecord, mixed: RunRecord) -> tuple[str, ...]
     work = [tuple(line.samples for line in run.rounds) for run in (control, mixed)]
     if work[0] != work[1]:
         found.append(("samples a round", str(work[0][:1]), str(work[1][:1])))
+    found += _foreign_kind_differences(control, mixed)
     found += _evaluation_differences(control, mixed)
     return tuple(_naming(control, mixed, found))
 
@@ -101,6 +103,11 @@ def environment_differences(runs: Sequence[RunRecord]) -> tuple[str, ...]:
                 seen.setdefault("torch of the workers", set()).add(worker.torch)
                 seen.setdefault("accelerator", set()).add(str(worker.accelerator))
     found = [f"{name}: {', '.join(sorted(values))}" for name, values in sorted(seen.items()) if len(values) > 1]
+    for name, kind in sorted({(run.header.name, kind) for run in runs for kind in run.header.pool.kinds}):
+        kernels = [kernels_of(run, kind) for run in runs if run.header.name == name and run.start is not None]
+        texts = sorted({_kernels(one) for one in kernels})
+        if len(texts) > 1:
+            found.append(f"kernels of {kind} in {name}: {'; '.join(texts)}")
     places = {tuple(sorted({device.host for device in run.devices})) for run in runs}
     if len(places) > 1:
         found.append(f"hosts: {'; '.join(' and '.join(place) for place in sorted(places))}")
@@ -143,6 +150,28 @@ def _kernel_differences(one: RunRecord, two: RunRecord) -> list[tuple[str, str, 
     return found
 
 
+def _foreign_kind_differences(control: RunRecord, mixed: RunRecord) -> list[tuple[str, str, str]]:
+    """A control on a kind that the mixture lacks must have the variables that the mixture has: no twin tells it."""
+    there = {variables for _, kind in workers_with_kinds(mixed) for variables in _variables(mixed, kind)}
+    found = []
+    for kind in sorted(set(control.header.pool.kinds) - set(mixed.header.pool.kinds)):
+        others = _variables(control, kind) - there
+        if others and there:
+            texts = (" and ".join(sorted(_named(one) for one in some)) for some in (others, there))
+            found.append((f"variables of {kind}", *texts))
+    return [(field, here, expected) for field, here, expected in found]
+
+
+def _variables(run: RunRecord, kind: str) -> set[tuple[tuple[str, str], ...]]:
+    """Return the variables that decide about kernels, without those that make a kind of CPU what it is."""
+    own = {name for name, _ in CPU_KINDS[kind].environment} if kind in CPU_KINDS else set()
+    return {tuple((k, v) for k, v in variables if k not in own) for _, variables in kernels_of(run, kind)}
+
+
+def _named(variables: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in variables) or "no variables"
+
+
 def _evaluation_differences(one: RunRecord, two: RunRecord) -> list[tuple[str, str, str]]:
     if one.test is None or two.test is None:
         return []
@@ -162,6 +191,5 @@ def _naming(one: RunRecord, two: RunRecord, found: Sequence[tuple[str, str, str]
 def _kernels(found: set[tuple[str | None, tuple[tuple[str, str], ...]]]) -> str:
     texts = []
     for capability, environment in found:
-        variables = ", ".join(f"{name}={value}" for name, value in environment)
-        texts.append(f"{capability or 'unknown'} ({variables or 'no variables'})")
+        texts.append(f"{capability or 'unknown'} ({_named(environment)})")
     return " and ".join(sorted(texts)) or "unknown"

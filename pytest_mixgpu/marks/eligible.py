@@ -110,7 +110,40 @@ def join(
         dropped += faults
         if not faults:
             kept.append(run)
+    if not rehearsal:
+        unlike = [one for run in kept for one in _unlike_first(run, kept)]
+        dropped += unlike
+        kept = [run for run in kept if run.id not in {one.run_id for one in unlike}]
     return Joined(runs=tuple(kept), superseded=tuple(dropped), departures=tuple(dict.fromkeys(departures)))
+
+
+def _unlike_first(run: RunRecord, kept: Sequence[RunRecord]) -> list[Superseded]:
+    """Return in what a completed run differs from the first of its role that counts, where the plan leaves it open."""
+    mates = (one for one in kept if (one.header.name, one.header.leg) == (run.header.name, run.header.leg))
+    first = next((one for one in mates if one.status == "completed"), run)
+    if run.status != "completed" or first is run:
+        return []
+    settings, others = run.header.settings, first.header.settings
+    pairs: list[tuple[str, object, object]] = [
+        ("settings.shares", settings.shares, others.shares),
+        ("settings.evaluate_every", settings.evaluate_every, others.evaluate_every),
+        ("coordinator", run.header.coordinator, first.header.coordinator),
+    ]
+    if run.start is not None and first.start is not None:
+        pairs += [
+            ("parameters", run.start.num_parameters, first.start.num_parameters),
+            ("bytes of an update", run.start.update_bytes, first.start.update_bytes),
+            ("samples of each split", _counts(run.start.data_counts), _counts(first.start.data_counts)),
+        ]
+    return [
+        Superseded(run_id=run.id, field=field, found=str(found), expected=f"{expected} as in run {first.id}")
+        for field, found, expected in pairs
+        if found != expected
+    ]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
 
 
 def canonical_pool(request: str) -> str:

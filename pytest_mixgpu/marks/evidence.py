@@ -9,12 +9,13 @@ import msgspec
 
 from pytest_mixgpu.marks.anchored import Outside
 from pytest_mixgpu.marks.attested import Attested
+from pytest_mixgpu.marks.copies import identical_logs
 from pytest_mixgpu.marks.eligible import Superseded, in_force, join
 from pytest_mixgpu.marks.git import GitWitness
 from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.marks.present import Present, place_of
-from pytest_mixgpu.marks.registered import Choice, choose_session, entries_of, registrations
+from pytest_mixgpu.marks.registered import Choice, attempts_said, choose_session, entries_of, registrations
 from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.model import Role, RunRecord
 from pytest_mixgpu.records.plan import (
@@ -321,7 +322,7 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         registered=registered,
         attempts=tuple(mine),
         departures=joined.departures,
-        said=(*said, *ledger.notes),
+        said=(*attempts_said(entries, registered, ledger.running), *said, *identical_logs(mine), *ledger.notes),
         lost=tuple(gone),
         seals={run_id: tuple(faults) for run_id, faults in (seals or {}).items() if faults},
     )

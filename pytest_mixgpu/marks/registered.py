@@ -4,7 +4,8 @@ Which runs are of this experiment is read from the ledger alone. A record says t
 by the record could make a run vanish by editing it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -38,6 +39,35 @@ def registrations(entries: Iterable[LedgerEntry], suite: str, *, rehearsal: bool
         for entry in entries
         if entry.event == "register" and entry.suite == suite and bool(entry.rehearsal) == rehearsal
     )
+
+
+def attempts_said(
+    entries: Sequence[LedgerEntry], registered: Sequence[LedgerEntry], running: Collection[str]
+) -> tuple[str, ...]:
+    """Say how often it was tried: sessions, runs and what became of them. A session until green has many.
+
+    Args:
+        entries: all of the ledger.
+        registered: the registrations of the experiment, or of the rehearsal that is judged.
+        running: ids of the runs that a living process is writing.
+    """
+    if not registered:
+        return ()
+    closed = {entry.run_id: entry.status or "" for entry in entries if entry.event == "close"}
+    ends = Counter(closed.get(one.run_id, "still open" if one.run_id in running else "aborted") for one in registered)
+    sessions = len({entry.session for entry in registered})
+    counts = ", ".join(f"{ends[end]} {end}" for end in sorted(ends, key=lambda end: (end != "completed", end)))
+    said = f"{counted(sessions, 'session')}, {counted(len(registered), 'run')} registered: {counts}"
+    suite, is_rehearsal = registered[0].suite, bool(registered[0].rehearsal)
+    others = {one.session for one in registrations(entries, suite, rehearsal=is_rehearsal)}
+    others -= {entry.session for entry in registered}
+    beside = f"; {counted(len(others), 'other session')} of this rehearsal beside, not judged" if others else ""
+    return (said + beside,)
+
+
+def counted(number: int, thing: str) -> str:
+    """Write a number of things."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def choose_session(

@@ -280,3 +280,27 @@ def test_environments_are_compared_by_name() -> None:
     assert () == environment_differences([first, second])
     changed = replace(second, header=replace(second.header, host=host), start=None)
     assert ["driver: nvidia 580.65.06, nvidia 999"] == list(environment_differences([first, changed]))
+
+
+def test_control_on_a_kind_that_the_mixture_lacks_has_its_variables() -> None:
+    """No twin in the mixed run computes on that kind; what was set for the control alone is still told."""
+    mixed = as_record(with_workers(make_run(role="mixed"), environment={"OMP_NUM_THREADS": "1"}))
+    run = make_run(role="control", name="control-a")
+    pool = replace(run.header.pool, devices=tuple(replace(one, kind="other") for one in run.header.pool.devices))
+    alike = with_workers(with_header(run, pool=pool), environment={"OMP_NUM_THREADS": "1"})
+    other = with_workers(alike, environment={"OMP_NUM_THREADS": "1", "DNNL_DEFAULT_FPMATH_MODE": "BF16"})
+
+    assert () == control_differences(as_record(alike), mixed)
+    (found,) = control_differences(as_record(other), mixed)
+    assert "differs from mixed in variables of other: DNNL_DEFAULT_FPMATH_MODE=BF16, OMP_NUM_THREADS=1" in found
+
+
+def test_repeats_on_other_kernels_are_told() -> None:
+    """A variable that was set for the second repeat alone is a difference between environments, kind by kind."""
+    first = as_record(make_run())
+    second = as_record(with_workers(make_run(repeat=1), environment={"OMP_DYNAMIC": "true"}))
+
+    (found,) = environment_differences([first, second])
+
+    assert found.startswith("kernels of cpu in fleet: ")
+    assert "OMP_DYNAMIC=true" in found

@@ -22,6 +22,7 @@ from tests.sample_doctors import (
     with_header,
     with_settings,
     with_speed,
+    with_start,
 )
 from tests.sample_parts import hex_of
 from tests.sample_timeline import MadeRun
@@ -353,3 +354,42 @@ def test_a_rehearsal_of_another_recipe_than_was_frozen_departs_from_its_lock() -
 
     assert ("PASS", ("rehearsal", "exploratory")) == (verdict.word, verdict.qualifiers)
     assert any("recipe is" in text and "the lock says" in text for text in evidence.departures)
+
+
+@pytest.mark.parametrize(
+    ("doctor", "field"),
+    [
+        pytest.param(lambda run: with_settings(run, evaluate_every=7), "settings.evaluate_every", id="looks"),
+        pytest.param(lambda run: with_header(run, coordinator="elsewhere"), "coordinator", id="coordinator"),
+        pytest.param(lambda run: with_start(run, num_parameters=85_827_110), "parameters", id="another-model"),
+        pytest.param(lambda run: with_start(run, data_counts={"test": 3669}), "samples of each split", id="splits"),
+        pytest.param(
+            lambda run: with_speed(with_settings(run, shares=(26, *(21,) * 14, 20)), 1.0),
+            "settings.shares",
+            id="shares",
+        ),
+    ],
+)
+def test_a_repeat_that_departs_from_the_first_where_the_plan_is_open_does_not_count(doctor: Doctor, field: str) -> None:
+    """What the plan leaves open the first run settles: a repeat with another model, split or site is none."""
+    sessions = Sessions(runs=2)
+    sessions.add()
+    sessions.add(first_repeat=1, doctor=only(doctor, name="fleet"))
+    found = [one for one in sessions.evidence().superseded if one.field == field]
+
+    assert ["fleet"] == sorted({run.header.name for run in sessions.records if run.id in {one.run_id for one in found}})
+    assert "as in run" in found[0].expected
+    assert "UNJUDGED" == sessions.judge("e1-speedup").word
+
+
+def test_every_verdict_says_how_often_it_was_tried() -> None:
+    """Sessions until green are counted: how many, how many runs, and what became of them."""
+    sessions = Sessions()
+    parity = (*CONTROLS, "mixed")
+    sessions.add(names=parity, doctor=only(lambda run: as_failed(run, after_rounds=0), name="mixed"))
+    sessions.add(names=("mixed",), doctor=lambda run: as_aborted(run, after_rounds=0))
+    sessions.add(names=("mixed",))
+    said = "3 sessions, 5 runs registered: 3 completed, 1 aborted, 1 failed"
+
+    assert said in sessions.judge("e1-parity").details
+    assert said in sessions.judge("e1-speedup").details
