@@ -102,10 +102,27 @@ def evidence_of(folder: Path, lock: Lock | None, marks: Sequence[PassMark]) -> E
     )
 
 
+LOCK_EDITS: dict[str, Callable[[Lock], Lock]] = {
+    "bound": lambda lock: replace(lock, marks=tuple(replace(mark, bound=mark.bound / 2) for mark in lock.marks)),
+    "least runs": lambda lock: replace(lock, marks=tuple(replace(mark, least_runs=2) for mark in lock.marks)),
+    "a mark gone": lambda lock: replace(lock, marks=lock.marks[1:]),
+    "code": lambda lock: replace(lock, bindings=replace(lock.bindings, code="00" * 32)),
+    "frozen at": lambda lock: replace(lock, frozen_at=moment(-1000).isoformat()),
+    "reason": lambda lock: replace(lock, chain=(*lock.chain[:-1], replace(lock.chain[-1], why="another"))),
+    "a change gone": lambda lock: replace(lock, chain=lock.chain[:-1]),
+}
+
+
 def resealed(lock: Lock) -> Lock:
     """Make the last change of an edited lock fit to it again, as whoever can run our code can."""
     last = replace(lock.chain[-1], state=state_digest(lock))
     return replace(lock, chain=(*lock.chain[:-1], replace(last, seal=seal_of(last))))
+
+
+def ledger_lines(store: RunStore) -> list[bytes]:
+    """Return the whole lines of a ledger; what a killed writer left after them is none."""
+    raw = store.ledger.path.read_bytes() if store.ledger.path.exists() else b""
+    return [line for line in raw.splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def rebuild_ledger(store: RunStore, change: Callable[[list[Line]], list[Line]]) -> None:
