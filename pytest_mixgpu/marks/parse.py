@@ -182,6 +182,8 @@ def _refuse_impossible(mark: PassMark, complain: _Complaint) -> None:
             complain(f"unit {mark.unit!r} does not fit {mark.metric}; expected {' or '.join(metric.units)}")
         if (mark.comparator, mark.of) not in metric.forms:
             complain(f"{_form(mark.comparator, mark.of)} does not fit {mark.metric}; expected {_forms(metric)}")
+        if metric.is_of_whole and (mark.least_runs > 1 or mark.straddling != "decide"):
+            complain(f"{mark.metric} is one number of the whole experiment: it has no runs to count and no interval")
         ceiling = None if metric.ceiling is None else metric.ceiling * metric.units[mark.unit]
     if mark.of == "ideal":
         ceiling = 1.0

@@ -97,14 +97,16 @@ def mark_need(
         seen: what earlier runs say of it, if there are any.
     """
     metric = METRICS.get(mark.metric)
-    num_planned = 1 if plan is None or metric is None or metric.is_of_whole else num_repeats
+    is_of_one = plan is None or metric is None or metric.is_of_whole
+    num_planned = 1 if is_of_one else num_repeats
     bound, origin = _bound(mark, plan)
+    design: Design | None = None
+    spreadings: tuple[Spreading, ...] = ()
     if mark.of == "controls" and plan is not None:
         num_controls = sum(role.role == "control" for role in plan.roles)
         design = Design(tolerance=mark.bound, num_controls=max(num_controls, MIN_CONTROLS), num_repeats=num_planned)
         spreadings = _of_parity(design, seen)
-    else:
-        design = None
+    elif not is_of_one:
         spreadings = _of_value(bound, num_planned, seen)
     return MarkNeed(
         mark=mark,

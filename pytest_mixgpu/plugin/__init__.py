@@ -35,6 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in _options.MARKERS:
         config.addinivalue_line("markers", line)
     if _options.read(config).runs_no_test:
+        if config.getoption("dist", "no") != "no":
+            raise pytest.UsageError(
+                "--passmark-freeze, --passmark-amend and --passmark-plan need all tests in one process: leave out -n"
+            )
         open_session(config)
     trail = Trail(config)
     config.pluginmanager.register(trail, "mixgpu-trail")

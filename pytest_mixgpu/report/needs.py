@@ -44,7 +44,7 @@ def _planned(needs: PlanNeeds) -> Iterator[str]:
     yield f"planned: {_runs(needs.num_repeats)} of each role, seed {named}"
     yield from (_role_line(role) for role in needs.roles)
     open_runs = sum(max(0, role.num_runs - role.num_made) for role in needs.roles)
-    yield f"in all: {_runs(sum(role.num_runs for role in needs.roles))}, {open_runs} of them not made yet"
+    yield f"in all: {_runs(sum(role.num_runs for role in needs.roles))}, {open_runs} of them not registered yet"
 
 
 def _role_line(role: RoleNeed) -> str:
