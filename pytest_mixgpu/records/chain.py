@@ -177,6 +177,8 @@ def story_fault(entry: LedgerEntry, known: KnownRuns, *, is_first: bool) -> str:
         return f"found `{entry.event}`, expected `open` as the first line and nowhere else"
     if entry.event not in {"register", "close"}:
         return ""
+    if not entry.run_id:
+        return f"found a `{entry.event}` of no run, expected the run's id"
     is_closed = known.is_closed(entry.run_id)
     if entry.event == "register":
         return "" if is_closed is None else f"run {entry.run_id} is registered for the second time"

@@ -222,6 +222,7 @@ class Ledger:
         is_new = not self.path.exists()
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
+            # A kill right after this leaves it unsaid that a line was torn; what that was to say never counted.
             os.ftruncate(handle, os.fstat(handle).st_size - len(torn))
             os.lseek(handle, 0, os.SEEK_END)
             # Where this fails midway, the next writer finds a torn line and says so.

@@ -185,8 +185,9 @@ def test_a_broken_ledger_is_not_added_to(tmp_path: Path, chain: bytes) -> None:
         ("close", "run-0", "run-0 is closed for the second time"),
         ("close", "run-9", "run-9 is closed but was never registered"),
         ("open", "", "found `open`, expected `open` as the first line and nowhere else"),
+        ("register", "", "found a `register` of no run, expected the run's id"),
     ],
-    ids=["registered-twice", "closed-twice", "closed-unregistered", "opened-twice"],
+    ids=["registered-twice", "closed-twice", "closed-unregistered", "opened-twice", "of-no-run"],
 )
 def test_what_cannot_have_happened_is_refused(tmp_path: Path, event: str, run_id: str, fault: str) -> None:
     """An entry that contradicts those before it is refused, and nothing is written."""
