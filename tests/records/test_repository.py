@@ -245,3 +245,18 @@ def test_a_damaged_repository_is_told(repository: Path) -> None:
     found = witness(repository / "passmarks.lock", AFTER)
 
     assert ("unreadable", "git fsck") == (found.problem, found.remedy)
+
+
+def test_asking_a_submodule_runs_no_code_of_the_repository_around_it(repository: Path, tmp_path: Path) -> None:
+    """It is asked which commit it holds, and nothing else."""
+    commit(repository, frozen())
+    outer = new_repository(tmp_path / "outer")
+    git(outer, "submodule", "add", "-q", str(repository), "sub", config=("protocol.file.allow=always",))
+    git(outer, "commit", "-q", "-m", "pin")
+    sentinel = tmp_path / "sentinel"
+    hostile(outer, sentinel)
+    sentinel.unlink(missing_ok=True)
+    found = witness(outer / "sub" / "passmarks.lock", AFTER)
+
+    assert any("a submodule of outer" in text for text in found.remarks)
+    assert not sentinel.exists()
