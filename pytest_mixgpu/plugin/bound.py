@@ -12,7 +12,7 @@ from pytest_mixgpu.marks.present import Present
 from pytest_mixgpu.plugin.measure import code_digests, package_root, recipe_digests, recipe_for, recipes_of
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.plan_file import plan_digest
-from pytest_mixgpu.records.sources import closure_of_package, source_digests, sources_of
+from pytest_mixgpu.records.sources import source_digests, sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,16 +20,28 @@ if TYPE_CHECKING:
 
     from pytest_mixgpu.plugin.suites import Suite
 
+_JUDGING = ("marks", "records", "timing")
+_BESIDE = (
+    "__init__.py",
+    "errors.py",
+    "units.py",
+    "devices/__init__.py",
+    "devices/cpu_kinds.py",
+    "devices/model.py",
+    "devices/spec.py",
+)
 _HANDING_OVER = (
-    "experiment.py",
-    "fixtures.py",
-    "measure.py",
-    "opinions.py",
-    "repeats.py",
-    "runs.py",
-    "sequence.py",
-    "stopwatch.py",
-    "stored.py",
+    "plugin/experiment.py",
+    "plugin/fixtures.py",
+    "plugin/measure.py",
+    "plugin/opinions.py",
+    "plugin/outside.py",
+    "plugin/repeats.py",
+    "plugin/runs.py",
+    "plugin/sequence.py",
+    "plugin/stopwatch.py",
+    "plugin/stored.py",
+    "plugin/witnessing.py",
 )
 """Modules of the plugin that decide what is run, take durations, or hand numbers and records to the judge. They are
 bound with the judge: `code` is what stands in every record, and a worker elsewhere has no plugin."""
@@ -46,11 +58,10 @@ class Place(NamedTuple):
 
 
 def judge_paths() -> tuple[Path, ...]:
-    """All modules that hand over numbers, compute metrics and judge, with what they import of the package."""
+    """All modules that hand over numbers, compute metrics and judge, with those of the package that they stand on."""
     package = package_root() / "pytest_mixgpu"
-    marks = (package / "marks").rglob("*.py")
-    handing_over = {package / "plugin" / name for name in _HANDING_OVER}
-    return tuple(sorted({*closure_of_package(marks, package_root(), "pytest_mixgpu"), *handing_over}))
+    rooms = (path for room in _JUDGING for path in (package / room).rglob("*.py"))
+    return tuple(sorted({*rooms, *(package / name for name in (*_BESIDE, *_HANDING_OVER))}))
 
 
 @cache

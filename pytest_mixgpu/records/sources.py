@@ -57,18 +57,6 @@ def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what
     return digests
 
 
-def closure_of_package(first: Iterable[Path], root: Path, package: str) -> tuple[Path, ...]:
-    """Return these modules of a package and all of it that they import, in the order of their paths.
-
-    Args:
-        first: where to begin.
-        root: the folder that holds the package.
-        package: its name.
-    """
-    places = _Places(root / package, search=(root,), without=())
-    return tuple(path for path in places.closure(first) if path.is_relative_to((root / package).resolve()))
-
-
 class _Places:
     """Where modules of a project are found, without asking Python's import system, which would run them.
 

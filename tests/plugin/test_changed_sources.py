@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.marks.lock import Lock, broken_seals, read_lock
+from pytest_mixgpu.plugin.bound import judge_paths
+from pytest_mixgpu.plugin.measure import package_root
+from pytest_mixgpu.records.sources import sources_of
 from tests.plugin.bench import Bench, prose
 
 SUITE = '''
@@ -100,3 +103,18 @@ def test_a_marker_that_is_amended_is_no_changed_test(suite: Bench) -> None:
     assert "the test of" not in prose(result)
     start = next(at for at, line in enumerate(amended.stdout.lines) if "passmarks.lock:" in line)
     assert all(len(line) <= 80 for line in amended.stdout.lines[start + 1 :] if not line.startswith("="))
+
+
+def test_whatever_the_judge_imports_is_bound_with_it() -> None:
+    """A module that is added to what judges cannot be left out by oversight."""
+    package = package_root() / "pytest_mixgpu"
+    bound = {path.relative_to(package).as_posix() for path in judge_paths()}
+    judging = ("judge.py", "claims.py", "stated.py", "official.py")
+    found = {
+        name.partition("::")[0]
+        for file in judging
+        for name in sources_of(package / "marks" / file, "", folder=package, root=package, search=(package.parent,))
+    }
+
+    assert {"marks/metrics.py", "records/bits.py"} <= found
+    assert set() == found - bound
