@@ -199,12 +199,10 @@ def _lacks(mark: PassMark, plan: Plan | None, num_planned: int) -> tuple[str, ..
 
 def _of_value(bound: float | None, num_planned: int, seen: Sequence[Seen]) -> tuple[Spreading, ...]:
     """A spread that was seen comes with a value, whose distance from the bound is what is to be shown."""
-    cases = [
-        (one.deviation, one.where, ASSUMED_MARGIN_SHARE * abs(one.value) if bound is None else abs(one.value - bound))
-        for one in seen
-    ]
+    cases = [(*_deviation_and_margin(one, bound), one.where) for one in seen]
     if not cases and bound:
-        cases = [(share * abs(bound), "assumed", ASSUMED_MARGIN_SHARE * abs(bound)) for share in ASSUMED_OF_BOUND]
+        margin = ASSUMED_MARGIN_SHARE * abs(bound)
+        cases = [(share * abs(bound), margin, "assumed") for share in ASSUMED_OF_BOUND]
     return tuple(
         Spreading(
             deviation=deviation,
@@ -213,8 +211,17 @@ def _of_value(bound: float | None, num_planned: int, seen: Sequence[Seen]) -> tu
             margin=margin,
             runs_needed=runs_needed(deviation, margin),
         )
-        for deviation, where, margin in cases
+        for deviation, margin, where in cases
     )
+
+
+def _deviation_and_margin(seen: Seen, bound: float | None) -> tuple[float, float]:
+    """Of a rehearsal only the relative spread is taken over: its value is that of another experiment."""
+    if bound is None:
+        return seen.deviation, ASSUMED_MARGIN_SHARE * abs(seen.value)
+    if seen.is_of_rehearsal and seen.value:
+        return seen.deviation / abs(seen.value) * abs(bound), ASSUMED_MARGIN_SHARE * abs(bound)
+    return seen.deviation, abs(seen.value - bound)
 
 
 def _of_parity(design: Design, seen: Sequence[Seen]) -> tuple[Spreading, ...]:

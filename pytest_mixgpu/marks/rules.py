@@ -33,8 +33,9 @@ def too_few(mark: PassMark, num_runs: int) -> str:
 def ruled(mark: PassMark, values: Sequence[float], bound: float, *, is_ratio: bool = False) -> tuple[Word, str] | None:
     """Return the word that a straddling interval forces, and why; None where the median decides.
 
-    With `unjudged` and `fail` the interval is what is judged. Where there is none (one run, or an attempt without an
-    end among a few), nothing shows on which side of the bound the truth lies, and the mark is UNJUDGED under either.
+    With `unjudged` and `fail` the interval is what is judged; of parity that of the distances. Where there is none
+    (one run, or an attempt without an end among a few), nothing shows on which side of the bound the truth lies, and
+    the mark is UNJUDGED under either.
 
     Args:
         mark: with its rule.

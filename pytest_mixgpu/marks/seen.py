@@ -22,6 +22,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Median, in the mark's unit."""
     deviation: float
     """Standard deviation of one run in the mark's unit; of parity that of one run's accuracy within a seed."""
+    is_of_rehearsal: bool = False
+    """Whether stand-ins were measured: their value says nothing of the mark's bound, their relative spread may."""
 
 
 def seen_of(mark: PassMark, evidence: Evidence, where: str) -> Seen | None:
@@ -44,7 +46,12 @@ def seen_of(mark: PassMark, evidence: Evidence, where: str) -> Seen | None:
     deviation = _of_parity(found, values) if mark.of == "controls" else statistics.stdev(values.values())
     if not deviation:
         return None
-    return Seen(where=f"{where}, {len(values)} runs", value=statistics.median(values.values()), deviation=deviation)
+    return Seen(
+        where=f"{where}, {len(values)} runs",
+        value=statistics.median(values.values()),
+        deviation=deviation,
+        is_of_rehearsal=evidence.rehearsal,
+    )
 
 
 def _of_parity(found: Measurement, values: dict[int, float]) -> float | None:

@@ -140,6 +140,15 @@ def test_spread_that_was_seen_takes_the_place_of_assumed_ones() -> None:
     assert "assumed" not in text
 
 
+def test_rehearsal_lends_its_relative_spread_and_not_its_value() -> None:
+    """Two cores at 1.9 times one say nothing of 11.2; that runs lay 2 % apart is what there is to go by."""
+    seen = Seen(where="seen in a rehearsal, 3 runs", value=1.9, deviation=0.038, is_of_rehearsal=True)
+    text = lines_for(SPEEDUP, plan=e1_plan(), seen=(seen,))
+
+    assert "at a standard deviation of 0.224 x (seen in a rehearsal, 3 runs)" in text
+    assert "4 runs are needed to lie on one side of the bound, 0.56 x away" in text
+
+
 @pytest.mark.parametrize(
     ("mark", "plan", "says"),
     [
@@ -182,7 +191,7 @@ def test_earlier_runs_say_how_far_they_lie_apart() -> None:
     seen = seen_of(SPEEDUP, three, "seen")
 
     assert seen is not None
-    assert "seen, 3 runs" == seen.where
+    assert ("seen, 3 runs", False) == (seen.where, seen.is_of_rehearsal)
     assert 1.0 < seen.deviation < 3.0
     assert math.isfinite(seen.value)
     assert seen_of(SPEEDUP, make_evidence(), "seen") is None
