@@ -77,15 +77,18 @@ def code_changes(lock: Lock, present: Present, id_: str, *, parts: tuple[str, ..
 
 
 def contradictions(lock: Lock, present: Present) -> tuple[str, ...]:
-    """Say where the files that a lock lists cannot be those that its digests stand for: somebody edited the list."""
-    then, now = lock.contents.sources, present.contents.sources
+    """Say where the files that a lock lists cannot be those that its digests stand for: somebody edited the list.
+
+    Of the package alone, which is always here whole: a file of a test may be listed as another test left it that was
+    not collected.
+    """
+    then, now = _of_package(lock.contents.sources), _of_package(present.contents.sources)
     if not then:
         return ()
     stale = _stale(lock, present)
     wrong = [path for path, digest in now.items() if path not in stale and then.get(path) not in {digest, UNKNOWN}]
     if all(_is_bound(lock, present, part) for part in CODE_BINDINGS):
-        # Of tests, those that were not collected may stand on further files; the package is here whole.
-        wrong += [path for path in then if path not in now and not _is_of_tests(path)]
+        wrong += [path for path in then if path not in now]
     return tuple(
         f"contents.sources: passmarks.lock lists {path} with {short(then.get(path, ''))}, and its digests stand for "
         f"{short(now.get(path, ''))}: the list was edited"
@@ -97,7 +100,8 @@ def settled_sources(lock: Lock, present: Present) -> dict[str, str]:
     """Return the source files as a lock should list them: as now where its digests are those of now, else as before."""
     then, now = lock.contents.sources, present.contents.sources
     stale = _stale(lock, present)
-    kept = {path: digest for path, digest in then.items() if path in stale or (stale and path not in now)}
+    is_whole = not stale and lock.bindings.tests.keys() <= present.covers.keys()
+    kept = {path: digest for path, digest in then.items() if path in stale or not (is_whole or path in now)}
     # A lock of schema 1 lists nothing: what stood behind a digest that is not today's cannot be said any more.
     unknown = {} if then else dict.fromkeys(stale, UNKNOWN)
     fresh = {path: digest for path, digest in now.items() if path not in stale}
@@ -130,6 +134,10 @@ def _named(files: tuple[str, ...]) -> str:
 
 def _to(part: str) -> str:
     return f"; restore it, or amend: --passmark-amend={part} --passmark-why='…'"
+
+
+def _of_package(sources: Mapping[str, str]) -> dict[str, str]:
+    return {path: digest for path, digest in sources.items() if not _is_of_tests(path)}
 
 
 def _is_of_tests(path: str) -> bool:

@@ -47,7 +47,7 @@ def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what
     places = _Places(root, search=(folder, *search), without=without)
     first = [test_file, *_packages_of(test_file), *places.conftests(test_file)]
     for path in places.closure(first):
-        name = readable(Path(os.path.relpath(path, folder)).as_posix())
+        name = readable(Path(os.path.relpath(path, folder.resolve())).as_posix())
         if path.suffix != ".py":
             digests[name] = _sha256(_plain(path))
         elif path == test_file.resolve():

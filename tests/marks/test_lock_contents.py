@@ -209,3 +209,19 @@ def test_another_judge_or_test_drops_no_run() -> None:
     for place, id_ in enumerate(("judge", "tests", "code"), start=1):
         lock = amended(lock, id_, now)
         assert (place if id_ == "code" else 0) == lock.last_change("m")
+
+
+def test_files_of_tests_that_were_not_collected_stay_listed() -> None:
+    """Amending in one file of a suite forgets nothing of the others, and no later session takes that for an edit."""
+    now = present_of(conduct_py="11" * 32)
+    alone = Present(
+        bindings=replace(now.bindings, tests={"n": "77" * 32}),
+        contents=replace(now.contents, sources={path: now.contents.sources[path] for path in COVERS["code"]}),
+        covers={part: paths for part, paths in COVERS.items() if part != "m"},
+    )
+    lock = amended(frozen(), "code", alone)
+
+    assert SOURCES["helper.py"] == lock.contents.sources["helper.py"]
+    assert frozen().bindings.tests == lock.bindings.tests
+    assert () == contradictions(lock, now)
+    assert () == code_changes(lock, now, "m")
