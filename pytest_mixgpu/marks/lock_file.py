@@ -63,7 +63,8 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     recipes: dict[str, dict[str, object]] = {}
     """Likewise each recipe that the plan names."""
     sources: dict[str, str] = {}
-    """SHA-256 of each source file that the bindings cover, without its comments, by path: names what changed."""
+    """SHA-256 of each source file that the bindings cover, without its comments, by path: names what changed. Empty: it
+    was bound before the lock listed files, and what it then held is not known."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
