@@ -26,7 +26,8 @@ class CodeSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     marks: str
     """SHA-256 of what the file system says of the files: where it is equal, none was written and none need be read."""
     touched: tuple[str, ...] = ()
-    """Files that were written, replaced, added or removed since this process first looked, whatever they hold now."""
+    """Files that were written, replaced, added or removed since this process first looked, whatever they hold now.
+    Those of the plugin are among them: it plans and registers runs, though no worker needs it."""
 
 
 def code_seen(known: CodeSeen | None = None) -> CodeSeen:
@@ -35,14 +36,17 @@ def code_seen(known: CodeSeen | None = None) -> CodeSeen:
     Args:
         known: what another process saw; if it saw these very files, its digest is taken.
     """
-    now, before = look(code_paths()), first_look()
-    files = {path for path in before if _is_code(path)} | set(now)
+    before, present = first_look(), look(sorted(PACKAGE.rglob("*.py")))
+    now = {path: mark for path, mark in present.items() if _is_code(path)}
+    watched = {path for path in {*before, *present} if _is_code(path) or _room(path) == "plugin"}
     marks = canonical_digest([(str(path), mark) for path, mark in now.items()])
     return CodeSeen(
         digest=known.digest if known is not None and known.marks == marks else _digest(tuple(now.items())),
         marks=marks,
         touched=tuple(
-            path.relative_to(PACKAGE.parent).as_posix() for path in sorted(files) if before.get(path) != now.get(path)
+            path.relative_to(PACKAGE.parent).as_posix()
+            for path in sorted(watched)
+            if before.get(path) != present.get(path)
         ),
     )
 
@@ -65,8 +69,11 @@ def code_paths() -> tuple[Path, ...]:
 
 
 def _is_code(path: Path) -> bool:
-    first = path.relative_to(PACKAGE).parts[0]
-    return first in _ROOMS or first == "errors.py"
+    return _room(path) in {*_ROOMS, "errors.py"}
+
+
+def _room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0]
 
 
 def own_modules() -> dict[str, str]:

@@ -10,30 +10,54 @@ from collections.abc import Iterator, Sequence
 from pytest_mixgpu.marks.eligible import short
 from pytest_mixgpu.records.model import RunRecord
 
+_MANY = 3
+"""So many runs are named; of the others, how many there are."""
+
 
 def code_doubts(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     """Return why it is not sure that one code produced the numbers of these runs, one sentence each."""
-    return (*(text for run in runs for text in _of_run(run)), *_own_modules(runs))
+    return (*_changed(runs), *_written(runs), *_elsewhere(runs), *_own_modules(runs))
 
 
-def _of_run(run: RunRecord) -> Iterator[str]:
-    expected = run.header.digests.code
-    outcome = run.outcome
-    if outcome is not None and outcome.code_digest not in {"", expected}:
-        yield (
-            f"run {run.id} was registered with code {short(expected)} and ended with {short(outcome.code_digest)} "
-            "on disk: the code was changed under it"
-        )
-    if outcome is not None and outcome.code_touched:
-        yield f"{_written(outcome.code_touched)} before run {run.id} ended, after its session had looked at the code"
-    for workers, host, digest, touched in _by_host(run):
-        if digest not in {"", expected}:
+def _changed(runs: Sequence[RunRecord]) -> Iterator[str]:
+    for run in runs:
+        then, now = run.header.digests.code, "" if run.outcome is None else run.outcome.code_digest
+        if now not in {"", then}:
             yield (
-                f"{workers} of run {run.id} found code {short(digest)} on {host}, the run was registered with "
-                f"{short(expected)}"
+                f"run {run.id} was registered with code {short(then)} and ended with {short(now)} on disk: the code "
+                "was changed under it"
             )
-        if touched:
-            yield f"{_written(touched)} while {workers} of run {run.id} started on {host}"
+
+
+def _written(runs: Sequence[RunRecord]) -> Iterator[str]:
+    """A session that goes on after an edit has loaded files of before and of after it, whatever they hold now."""
+    seen: dict[str, list[str]] = {}
+    for run in runs:
+        for name in () if run.outcome is None else run.outcome.code_touched:
+            seen.setdefault(name, []).append(run.id)
+    for name, ids in seen.items():
+        more = f" and {len(ids) - _MANY} more" if len(ids) > _MANY else ""
+        ended = f"run {ids[0]}" if len(ids) == 1 else f"{len(ids)} runs"
+        named = "" if len(ids) == 1 else f": {', '.join(ids[:_MANY])}{more}"
+        yield (
+            f"{name} was written, whatever it holds now, after the session had looked at the code and before "
+            f"{ended} ended{named}"
+        )
+
+
+def _elsewhere(runs: Sequence[RunRecord]) -> Iterator[str]:
+    """What workers found on their hosts, as far as the run's own host does not say it."""
+    for run in runs:
+        said = () if run.outcome is None else run.outcome.code_touched
+        for workers, host, digest, touched in _by_host(run):
+            if digest not in {"", run.header.digests.code}:
+                yield (
+                    f"{workers} of run {run.id} found code {short(digest)} on {host}, the run was registered with "
+                    f"{short(run.header.digests.code)}"
+                )
+            for name in touched:
+                if name not in said:
+                    yield f"{name} was written, whatever it holds now, while {workers} of run {run.id} began on {host}"
 
 
 def _by_host(run: RunRecord) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
@@ -43,10 +67,6 @@ def _by_host(run: RunRecord) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
         seen.setdefault((worker.host, worker.code_digest, worker.code_touched), []).append(worker.worker)
     for found, workers in seen.items():
         yield ", ".join(workers), *found
-
-
-def _written(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} {'was' if len(names) == 1 else 'were'} written, whatever it holds now,"
 
 
 def _own_modules(runs: Sequence[RunRecord]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_code_that_stayed_as_it_was_is_not_doubted() -> None:
         ),
         pytest.param(
             lambda run: with_workers(run, code_touched=(STAR,)),
-            f"{STAR} was written, whatever it holds now, while participant-0, participant-1",
+            f"{STAR} was written, whatever it holds now, while participant-0, participant-1 of run ",
             id="put-back-while-a-worker-started",
         ),
         pytest.param(
@@ -79,3 +79,16 @@ def test_changed_code_is_noted_and_no_official_session_takes_it(doctor: Doctor, 
     assert "the code that produces the number" in official_refusal(verdict)
     named = [text for text in verdict.details if text.startswith("code-changed: ")]
     assert any(says in text and "-e1-fleet-0-" in text for text in named), named
+
+
+def test_a_file_is_named_once_however_many_runs_followed() -> None:
+    """One edit early in a session concerns all that came after it, and is one sentence."""
+
+    def written(run: MadeRun) -> MadeRun:
+        return with_outcome(with_workers(run, code_touched=(STAR,)), code_touched=(STAR,))
+
+    named = [text for text in _judged(_watched, written).details if text.startswith("code-changed: ")]
+
+    assert 1 == len(named)
+    assert "before 8 runs ended: " in named[0]
+    assert named[0].endswith(" and 5 more")
