@@ -9,7 +9,7 @@ from pytest_mixgpu.records.anchors.model import Anchor, AnchorReading, Kind, Pro
 from pytest_mixgpu.records.chain import LedgerEntry
 
 _LIMITS: dict[Kind, str] = {
-    "git": "a date in git can be set by hand, and a history rewritten: only a push that others saw says when",
+    "git": "a history can be rewritten with the anchors in it: only a push that others saw says when they were there",
     "ssh": "a signature says who, not when, and who holds the key can sign another story",
     "tsa": "a timestamp says that a head was there by then, not that it was the only one",
 }

@@ -42,11 +42,12 @@ def with_outside(
     reading = read_anchors(suite.folder, signers=options.signers, tsa_ca=options.tsa_ca)
     entries = stored.ledger.entries or ()
     closes = {entry.run_id: entry for entry in entries if entry.event == "close"}
+    names = _names(folders)
     outside = held_against(
         reading,
-        [_given(folder, reading) for folder in folders],
+        [_given(folder, names[folder], reading) for folder in folders],
         [
-            JudgedRun(ledger=str(stored.homes[entry.run_id]), registered=entry, closed=closes.get(entry.run_id))
+            JudgedRun(ledger=names[stored.homes[entry.run_id]], registered=entry, closed=closes.get(entry.run_id))
             for entry in stored.registered
         ],
         suite=suite.name,
@@ -67,8 +68,14 @@ def with_outside(
     return msgspec.structs.replace(stored.ledger, outside=outside, attested=attested, notes=notes)
 
 
-def _given(folder: Path, reading: AnchorReading) -> GivenLedger:
+def _names(folders: Sequence[Path]) -> dict[Path, str]:
+    """What sentences call each folder of reports: its last name where no two share it, since pages are handed on."""
+    last = [folder.name for folder in folders]
+    return {folder: folder.name if last.count(folder.name) == 1 else str(folder) for folder in folders}
+
+
+def _given(folder: Path, name: str, reading: AnchorReading) -> GivenLedger:
     ledger, heads = RunStore(folder).ledger, heads_of(reading)
     if not heads:
-        return GivenLedger(path=str(folder), identity="", count=0, places={})
-    return GivenLedger(path=str(folder), identity=ledger.identity, count=ledger.count, places=ledger.places(heads))
+        return GivenLedger(path=name, identity="", count=0, places={})
+    return GivenLedger(path=name, identity=ledger.identity, count=ledger.count, places=ledger.places(heads))
