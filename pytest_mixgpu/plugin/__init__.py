@@ -44,8 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(trail, "mixgpu-trail")
     if not hasattr(config, "workerinput"):
         name = config.pluginmanager.register(Reporting(config, trail), "mixgpu-reporting")
-        if name is None and config.getoption("--mixgpu-official"):
-            raise pytest.UsageError("an official session needs its own reporting: leave out -p no:mixgpu-reporting")
+        if name is None:
+            raise pytest.UsageError("without its reporting no verdict is kept: leave out -p no:mixgpu-reporting")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

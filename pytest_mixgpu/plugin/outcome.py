@@ -55,6 +55,8 @@ class Outcomes:
         self._session = session
         self._judged: dict[str, list[Judged]] = {}
         """By test."""
+        self._flipped: set[str] = set()
+        """Tests that were reported as passed with a verdict that fails: a hook of somebody's came after ours."""
         self._reports: list[tuple[Report, Path]] = []
         self._left_out: list[str] = []
         self._troubles: list[str] = []
@@ -64,6 +66,8 @@ class Outcomes:
         """Take the verdicts off a report; a test that is run again reports all that fell so far."""
         rows: list[dict[str, Any]] = report.mixgpu_verdicts  # set by opinions.attach
         self._judged[report.nodeid] = [_judged(row) for row in rows]
+        if report.outcome == "passed" and not all(one.verdict.passed for one in self._judged[report.nodeid]):
+            self._flipped.add(report.nodeid)
 
     def finish(
         self, pytest_session: pytest.Session, *, folders: Sequence[Path], spoken: Mapping[str, list[dict[str, Any]]]
@@ -97,15 +101,15 @@ class Outcomes:
         fails = False
         for test, rows in spoken.items():
             found = [_judged(row) for row in rows]
-            if found == self._judged.get(test):
+            if found == self._judged.get(test) and test not in self._flipped:
                 continue
             self._judged[test] = found
             failing = [one.verdict.id for one in found if not one.verdict.passed]
             if failing:
                 fails = True
                 self._troubles.append(
-                    f"mixgpu: {test} was not reported as it was judged ({', '.join(failing)} failed): it was run again "
-                    "by a plugin, or ended the session; what was judged stands"
+                    f"mixgpu: {test} was not reported as it was judged ({', '.join(failing)} failed): a plugin or hook "
+                    "ran it again or changed its report, or it ended the session; what was judged stands"
                 )
         return fails
 

@@ -4,6 +4,7 @@ import os
 import signal
 
 import psutil
+import pytest
 
 from tests.plugin.bench import TIMEOUT_S, USAGE_ERROR, Bench, Watch
 
@@ -30,12 +31,13 @@ def test_ctrl_c_closes_the_run_and_leaves_nothing(endless: Bench) -> None:
     endless.store().ledger.verify()
 
 
-def test_killed_session_leaves_an_aborted_run(endless: Bench) -> None:
-    """SIGKILL ends every process of the session; who judges its records afterwards hears of the aborted run."""
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM], ids=lambda blow: blow.name)
+def test_killed_session_leaves_an_aborted_run(endless: Bench, blow: signal.Signals) -> None:
+    """It ends every process of the session; who judges its records afterwards hears of the aborted run."""
     with endless.session(*FLEET_ONLY) as session:
         watch = Watch(endless, session)
         watch.wait_for_round("fleet")
-        os.kill(session.pid, signal.SIGKILL)
+        os.kill(session.pid, blow)
         session.communicate(timeout=TIMEOUT_S)
 
     assert [] == watch.orphans()
@@ -48,6 +50,8 @@ def test_killed_session_leaves_an_aborted_run(endless: Bench) -> None:
     verdict = endless.verdicts("small")["small-rate"]
     assert "PASS" != verdict.word
     assert "never closed" in " ".join([verdict.reason, *verdict.details])
+    # It is the baseline before the fleet that was completed.
+    assert "1 session, 2 runs registered: 1 completed, 1 aborted" in verdict.details
 
 
 def test_dead_participant_is_named(endless: Bench) -> None:

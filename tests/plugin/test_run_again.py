@@ -48,12 +48,9 @@ class Again(NamedTuple):
 CASES = {
     "reruns": Again("rerunfailures", ("--reruns=2",)),
     "reruns-xdist": Again("rerunfailures", ("--reruns=2", "-n", "1")),
-    "reruns-mark": Again("rerunfailures", (), "@pytest.mark.flaky(reruns=2)"),
     "flaky": Again("flaky", (), "@pytest.mark.flaky(max_runs=3)", says="was not reported as it was judged"),
-    "flaky-forced": Again("flaky", ("--force-flaky", "--max-runs=3"), says="was not reported as it was judged"),
     "flaky-xdist": Again("flaky", ("--force-flaky", "-n", "1")),
     "expects-the-failure": Again(body=f"with pytest.raises(pytest.fail.Exception): {JUDGE}\n    {JUDGE}"),
-    "catches-the-failure": Again(body=f"try: {JUDGE}\n    except BaseException: {JUDGE}"),
     "ends-pytest-as-a-success": Again(
         body=f"try: {JUDGE}\n    except BaseException: pytest.exit('enough', 0)",
         says="was not reported as it was judged",
@@ -106,7 +103,7 @@ def test_a_second_attempt_does_not_undo_the_first(bench: Bench, name: str) -> No
 
 def test_what_fell_is_in_the_file_once(bench: Bench) -> None:
     """A mark that was judged twice is one row: nobody finds the better word beside the worse."""
-    bench_with(bench, CASES["catches-the-failure"]).pytest()
+    bench_with(bench, CASES["expects-the-failure"]).pytest()
 
     written = json.loads((bench.folder / "reports" / bench.folder.name / "verdicts.json").read_text())
     assert [("latency", "FAIL")] == [(one["id"], one["word"]) for one in written["verdicts"]]
@@ -143,3 +140,36 @@ def test_expected_failure_is_a_failure_to_an_official_session(bench: Bench, deco
     official = bench.pytest("--mixgpu-official")
 
     assert (0, "FAIL", 1) == (result.ret, word, official.ret)
+
+
+HOOK = """
+
+import pytest
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.outcome = "passed"
+    return report
+"""
+
+
+def test_a_report_that_was_changed_afterwards_changes_no_verdict(bench: Bench) -> None:
+    """A hook of the suite's own that calls every test passed leaves the verdict, and the status of the session."""
+    bench_with(bench, Again())
+    bench.write("conftest.py", (bench.folder / "conftest.py").read_text() + HOOK)
+
+    result = bench.pytest()
+
+    assert (1, {"passed": 1}) == (result.ret, result.parseoutcomes())
+    assert "FAIL" == bench.verdicts(bench.folder.name)["latency"].word
+    assert "was not reported as it was judged" in prose(result)
+
+
+def test_reporting_is_not_left_out(bench: Bench) -> None:
+    """Without it a verdict would leave no trace: the session is refused."""
+    result = bench.pytest("-p", "no:mixgpu-reporting")
+
+    assert USAGE_ERROR == result.ret
+    assert not (bench.folder / "count.txt").exists()

@@ -132,14 +132,11 @@ def untouched(bench: Bench) -> None:
     [
         pytest.param(deleted, (), id="deleted"),
         pytest.param(renamed, (), id="renamed"),
-        pytest.param(replaced, (), id="mark-removed"),
         pytest.param(replaced, ("-n", "1"), id="mark-removed-xdist"),
         pytest.param(replaced, ("test_it.py",), id="mark-removed-file-named"),
         pytest.param(skipped_whole, (), id="skipped-whole"),
         pytest.param(untouched, ("--ignore=test_it.py",), id="ignored"),
         pytest.param(untouched, ("-k", "nothing"), id="deselected"),
-        pytest.param(untouched, ("-m", "not passmark"), id="deselected-by-marker"),
-        pytest.param(untouched, ("-k", "nothing", "-n", "1"), id="deselected-xdist"),
     ],
 )
 def test_a_frozen_mark_without_a_test_is_unjudged(
