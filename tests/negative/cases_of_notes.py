@@ -156,9 +156,13 @@ class SealCase(NamedTuple):
 
 def edited_list() -> Verdict:
     """List other files in the lock than its digests stand for."""
-    evidence = make_evidence(lock=lambda lock: replace(lock, contents=Contents(sources={"job.py": "aa" * 32})))
+    evidence = make_evidence(
+        lock=lambda lock: replace(lock, contents=Contents(sources={"pytest_mixgpu/jobs/job.py": "aa" * 32}))
+    )
     assert evidence.lock is not None
-    present = Present(bindings=evidence.lock.bindings, contents=Contents(sources={"job.py": "bb" * 32}))
+    present = Present(
+        bindings=evidence.lock.bindings, contents=Contents(sources={"pytest_mixgpu/jobs/job.py": "bb" * 32})
+    )
     return judge_mark(SPEEDUP, replace(evidence, present=present, lock_faults=()))
 
 
