@@ -32,12 +32,13 @@ def soak(folder: Path, num_kills: int, seed: int) -> Killer:
     family = os.environ[FAMILY] = secrets.token_hex(8)
     killer = Killer(one_run_suite(folder), family)
     killer.let_live()
-    whole = f"{killer.until_run_s:.1f} s until its run is registered, {killer.from_run_s:.1f} s from there to its end"
+    until_run_s, from_run_s = killer.whole
+    whole = f"{until_run_s:.1f} s until its run is registered, {from_run_s:.1f} s from there to its end"
     print(f"a session: {whole}; {num_kills} kills, seed {seed}", flush=True)
     for number, moment in enumerate(killer.moments(num_kills, Random(seed)), start=1):  # noqa: S311 - no secrecy
         death = killer.kill_at(moment)
         if number % TOLD_EVERY == 0:
-            print(f"  kill {number}: {moment}: {death.place}", flush=True)
+            print(f"  kill {number}: at {moment}: {death.place}", flush=True)
     killer.let_live()
     killer.check_counted()
     return killer

@@ -31,6 +31,8 @@ FAMILY = "MIXGPU_KILLED_FAMILY"
 
 PATIENCE_S = 30.0
 
+ENDED = "ended by itself"
+
 TESTS = '''
 import pytest
 
@@ -46,12 +48,22 @@ class Moment(NamedTuple):
     """When a session is killed."""
 
     is_in_run: bool
-    """Whether it is counted from the run's registration, or from the session's start."""
-    after_s: float
+    """Whether it is after the run's registration, or before it."""
+    share: float
+    """How much of that half of the session is over by then."""
 
     def __str__(self) -> str:
         """Say it in words."""
-        return f"{self.after_s:.2f} s after its {'run was registered' if self.is_in_run else 'start'}"
+        return (
+            f"{self.share:.1%} of the time {'after its run was' if self.is_in_run else 'until its run is'} registered"
+        )
+
+
+class Lasted(NamedTuple):
+    """How long the halves of a session took, or as much of them as there was."""
+
+    until_run_s: float
+    from_run_s: float
 
 
 class Death(NamedTuple):
@@ -59,7 +71,7 @@ class Death(NamedTuple):
 
     moment: Moment
     place: str
-    """How far it was: `before registering`, `while running`, `after the close`, or `ended by itself`."""
+    """How far it was: `before registering`, `while running`, `after the close`, or that nobody had to kill it."""
 
 
 def one_run_suite(folder: Path, *, rounds: int = 20) -> Bench:
@@ -89,20 +101,16 @@ class Killer:
     def __init__(self, bench: Bench, family: str) -> None:
         self._bench = bench
         self._family = family
-        self.until_run_s = 0.0
-        """How long a session takes that nobody kills, until its run is registered."""
-        self.from_run_s = 0.0
-        """How long it takes from there to its end."""
+        self.whole = Lasted(0.0, 0.0)
+        """How long a session takes that nobody kills, as the last one did."""
         self.deaths: list[Death] = []
 
     def let_live(self) -> None:
         """Run a session to its end: it goes on where those before it were killed."""
         before = self._entries()
         with self._bench.session() as session:
-            self.until_run_s = self._wait(session, Moment(is_in_run=True, after_s=0.0))
-            began_s = time.monotonic()
+            self.whole = self._wait(session, None)
             out, err = session.communicate(timeout=TIMEOUT_S)
-            self.from_run_s = time.monotonic() - began_s
         assert session.returncode == 0, f"{out}\n{err}"
         assert ["register", "close"] == [one.event for one in self._grown(before) if one.run_id]
         self._check_whole()
@@ -113,21 +121,29 @@ class Killer:
         The time until a run is registered depends on who else holds the devices, so each half has a clock of its own.
         """
         num_early = num_kills * 2 // 5
-        parts = [Moment(is_in_run=False, after_s=self.until_run_s * part / num_early) for part in range(num_early)]
-        num_late = num_kills - num_early
-        parts += [Moment(is_in_run=True, after_s=self.from_run_s * part / num_late) for part in range(num_late)]
+        parts = [(False, part, num_early) for part in range(num_early)]
+        parts += [(True, part, num_kills - num_early) for part in range(num_kills - num_early)]
         noise.shuffle(parts)
-        for part in parts:
-            length_s = self.from_run_s / num_late if part.is_in_run else self.until_run_s / num_early
-            yield part._replace(after_s=part.after_s + noise.random() * length_s)
+        for is_in_run, part, num_parts in parts:
+            yield Moment(is_in_run, (part + noise.random()) / num_parts)
 
     def kill_at(self, moment: Moment) -> Death:
-        """Start a session, kill its pytest, and hold what is left against what must be."""
+        """Start a session, kill its pytest, and hold what is left against what must be.
+
+        One that ends before its moment was faster than the last one: the moment comes again, in less time.
+        """
+        while (death := self._killed_at(moment)).place == ENDED:
+            continue
+        return death
+
+    def _killed_at(self, moment: Moment) -> Death:
         before = self._entries()
         with self._bench.session() as session:
-            self._wait(session, moment)
+            lasted = self._wait(session, moment)
             has_ended = session.poll() is not None
-            if not has_ended:
+            if has_ended:
+                self.whole = lasted
+            else:
                 os.kill(session.pid, signal.SIGKILL)
             # Its pipes close when the last process that holds them has ended.
             session.communicate(timeout=TIMEOUT_S)
@@ -148,27 +164,28 @@ class Killer:
         assert self.places()["while running"] == statuses.pop("aborted", 0)
         assert statuses.keys() <= {"completed"}, statuses
 
-    def _wait(self, session: "subprocess.Popen[str]", moment: Moment) -> float:
-        """Wait for a moment, or for the session's end if that is earlier; return how long that was."""
+    def _wait(self, session: "subprocess.Popen[str]", moment: Moment | None) -> Lasted:
+        """Wait for a moment, or for the session's end if that is earlier."""
         path = self._bench.store().ledger.path
         size_bytes = path.stat().st_size if path.exists() else 0
-        began_s = time.monotonic()
-        from_s = None if moment.is_in_run else began_s
+        began_s = now_s = time.monotonic()
+        run_began_s: float | None = None
         while session.poll() is None:
             now_s = time.monotonic()
-            assert now_s - began_s < TIMEOUT_S, "the session did not come to its run"
-            if from_s is None and path.exists() and path.stat().st_size > size_bytes:
-                from_s = now_s
-            if from_s is not None and now_s - from_s >= moment.after_s:
+            assert now_s - began_s < TIMEOUT_S, "the session did not come to its end"
+            if run_began_s is None and path.exists() and path.stat().st_size > size_bytes:
+                run_began_s = now_s
+            since_s = run_began_s if moment and moment.is_in_run else began_s
+            if moment and since_s is not None and now_s - since_s >= moment.share * self.whole[moment.is_in_run]:
                 break
             time.sleep(0.002)
-        return time.monotonic() - began_s
+        return Lasted((run_began_s or now_s) - began_s, now_s - (run_began_s or now_s))
 
     def _place_of(self, events: list[str], *, has_ended: bool) -> str:
         told = [event for event in events if event not in {"open", "repair"}]
         if has_ended:
             assert ["register", "close"] == told
-            return "ended by itself"
+            return ENDED
         assert told in ([], ["register"], ["register", "close"]), told
         return ("before registering", "while running", "after the close")[len(told)]
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.plugin.kills import FAMILY, Killer, one_run_suite
+from tests.plugin.kills import ENDED, FAMILY, Killer, one_run_suite
 
 SEED = 20261129
 NUM_KILLS = 10
@@ -28,4 +28,5 @@ def test_kill_at_any_moment_leaves_a_ledger_that_verifies(
     with capsys.disabled():
         print(f" seed {SEED}: died {dict(killer.places())} ", end="")  # noqa: T201 - where it died is what can vary
     killer.check_counted()
+    assert NUM_KILLS == sum(count for place, count in killer.places().items() if place != ENDED)
     assert killer.places()["while running"] > 0
