@@ -140,7 +140,9 @@ def test_freezing_again_changes_nothing_and_adds_what_is_new() -> None:
 @pytest.mark.parametrize(
     ("marks", "claims", "plan_now", "says"),
     [
-        pytest.param([replace(MARK, bound=0.6)], [], "aa", "m.bound: the marker has 0.6, passmarks.lock has 0.7", id="bound"),
+        pytest.param(
+            [replace(MARK, bound=0.6)], [], "aa", "m.bound: the marker has 0.6, passmarks.lock has 0.7", id="bound"
+        ),
         pytest.param([], [replace(CLAIM, checks=("limits-stated",))], "aa", "c.checks", id="checks"),
         pytest.param([MARK], [CLAIM], "ab", "plan: benchmark.toml has ab…, passmarks.lock has aa…", id="plan"),
         pytest.param([MARK, replace(MARK, unit="y")], [], "aa", "two tests carry the id", id="twins"),
@@ -214,7 +216,7 @@ def test_freezing_again_with_a_changed_recipe_is_refused() -> None:
     """As with a changed plan."""
     bindings = replace(BINDINGS, recipes=RECIPES | {"digits-vit": "ab" * 32})
 
-    with pytest.raises(LockError, match="digits-vit.toml has abababababab…, passmarks.lock has d0d0d0d0d0d0…"):
+    with pytest.raises(LockError, match=r"digits-vit\.toml has abababababab…, passmarks\.lock has d0d0d0d0d0d0…"):
         freeze(lock_with_recipes(), [MARK], [CLAIM], suite="s", plan=None, bindings=bindings, now=LATER)
 
 
