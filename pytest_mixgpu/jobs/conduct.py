@@ -18,7 +18,6 @@ from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round, describe_start
-from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
@@ -107,6 +106,8 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
             device=evaluation.device, number_format=evaluation.number_format, num_threads=evaluation.num_threads
         ),
         data_root=data_root,
+        # At the latest now this process looks at the code for the first time.
+        code=code_seen(),
         say=say,
     )
     return _Conductor(setup, writer, say, interference, leased_at).conduct(make_job)
@@ -126,8 +127,6 @@ class _Conductor:
         self._say = say
         self._interference = interference
         now_s = time.monotonic()
-        # At the latest now, before anything of the run goes on.
-        first_look()
         self._leased_s = now_s if leased_at is None else leased_at
         self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
         # DistributedDataParallel moves bytes that nobody counts.

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.jobs.code import CodeSeen
 from pytest_mixgpu.jobs.facts import Asked
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_scoring
@@ -36,6 +37,8 @@ class JobSetup(msgspec.Struct, frozen=True, kw_only=True):
     scale: Scale
     """The declared evaluator of final weights."""
     data_root: Path | None = None
+    code: CodeSeen | None = None
+    """The code as it lay here when the run began; workers on this host need not read it again."""
     say: Callable[[str], None] = lambda _text: None
     """Told in a sentence how far something long is."""
 
@@ -60,7 +63,7 @@ def worker_task(  # noqa: PLR0913 - what sets one participant apart
     name = f"participant-{index}"
     payload = WorkerPayload(
         name=name,
-        asked=Asked.now(),
+        asked=Asked.now(code=setup.code),
         training=_training(
             setup,
             device=device.torch_device,
@@ -90,7 +93,7 @@ def coordinator_task(setup: JobSetup, entry: str, *, token: str) -> Task:
     """The task of the worker that combines: it has no device and no core of its own."""
     payload = WorkerPayload(
         name="coordinator",
-        asked=Asked.now(),
+        asked=Asked.now(code=setup.code),
         training=_training(setup, device="cpu", participant=0, num_participants=1, total_steps=1),
         scale=setup.scale,
         token=token,

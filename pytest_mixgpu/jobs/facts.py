@@ -70,13 +70,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     host: str
     clock_s: float
     """The monotonic clock there. It counts from the boot of that host, so it says nothing elsewhere."""
-    code: CodeSeen
-    """The code, as it lay there."""
+    code: CodeSeen | None = None
+    """The code, as it lay there; None if nobody looked."""
 
     @classmethod
-    def now(cls) -> "Asked":
-        """This moment, here."""
-        return cls(host=socket.gethostname(), clock_s=time.perf_counter(), code=code_seen())
+    def now(cls, *, code: CodeSeen | None = None) -> "Asked":
+        """This moment, here, and what the code was when somebody looked."""
+        return cls(host=socket.gethostname(), clock_s=time.perf_counter(), code=code)
 
     def age_s(self) -> float | None:
         """Seconds since then; None on another host, where nobody can tell."""
