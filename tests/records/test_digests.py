@@ -1,6 +1,8 @@
 """A digest changes with what matters and with nothing else."""
 
 import ast
+import io
+import tokenize
 from hashlib import sha256
 from pathlib import Path
 
@@ -79,6 +81,33 @@ def test_what_is_left_is_the_same_program() -> None:
     for path in sorted(package.rglob("*.py")):
         raw = path.read_bytes()
         assert ast.dump(ast.parse(raw)) == ast.dump(ast.parse(significant(raw))), path
+
+
+TOKENS = [
+    token
+    for token in tokenize.generate_tokens(io.StringIO(CODE).readline)
+    if tokenize.tok_name[token.type] in {"NAME", "OP", "NUMBER", "STRING"} and token.start[0] == token.end[0]
+]
+ENDS = [number for number, line in enumerate(CODE.splitlines()) if line.startswith(("# a", "import", "def", "    # why"))]
+"""Lines of code after which a comment or a blank line may stand."""
+
+
+@given(st.lists(st.tuples(st.sampled_from(ENDS), st.sampled_from(["", "   ", "# x", "        # y 'z"])), max_size=6))
+def test_comments_and_blank_lines_do_not_count_wherever_they_stand(added: list[tuple[int, str]]) -> None:
+    """As many as there are, at any indentation."""
+    lines = CODE.splitlines()
+    for number, text in sorted(added, reverse=True):
+        lines.insert(number + 1, text)
+    assert significant(CODE.encode()) == significant("\n".join([*lines, ""]).encode())
+
+
+@given(st.sampled_from(TOKENS), st.sampled_from(["", "1", "other", "+", "'s'"]))
+def test_every_token_counts(token: tokenize.TokenInfo, other: str) -> None:
+    """One that is gone, or is another, makes another digest, whether what is left is Python or not."""
+    lines = CODE.splitlines(keepends=True)
+    line = lines[token.start[0] - 1]
+    lines[token.start[0] - 1] = line[: token.start[1]] + other + line[token.end[1] :]
+    assert (token.string == other) == (significant(CODE.encode()) == significant("".join(lines).encode()))
 
 
 @given(st.binary(max_size=60))
