@@ -14,7 +14,7 @@ import msgspec
 from pytest_mixgpu.devices.interference import Interference
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.errors import PlanError
-from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
+from pytest_mixgpu.jobs.code import code_paths, code_seen, evaluator_paths
 from pytest_mixgpu.jobs.conduct import conduct
 from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
 from pytest_mixgpu.jobs.workloads.recipe import load_recipe
@@ -64,7 +64,8 @@ def code_digests() -> CodeDigests:
     """What produces numbers and scores, as it is when this process first asks."""
     root = package_root()
     return CodeDigests(
-        code=code_digest(code_paths(), root),
+        # Read here once, so that no run has to; an error names the file that cannot be read.
+        code=code_seen().digest or code_digest(code_paths(), root),
         evaluator=code_digest(evaluator_paths(), root),
     )
 

@@ -88,7 +88,9 @@ TOKENS = [
     for token in tokenize.generate_tokens(io.StringIO(CODE).readline)
     if tokenize.tok_name[token.type] in {"NAME", "OP", "NUMBER", "STRING"} and token.start[0] == token.end[0]
 ]
-ENDS = [number for number, line in enumerate(CODE.splitlines()) if line.startswith(("# a", "import", "def", "    # why"))]
+ENDS = [
+    number for number, line in enumerate(CODE.splitlines()) if line.startswith(("# a", "import", "def", "    # why"))
+]
 """Lines of code after which a comment or a blank line may stand."""
 
 
