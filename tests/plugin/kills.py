@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,26 +45,23 @@ def test_control(claim, runs):
 '''
 
 
+STAGES = ("before registering", "while running", "after the close")
+"""A session's stages: the first ends when its run is registered, the second when the run is closed."""
+
+WEIGHTS = (3, 5, 2)
+"""How many of ten kills fall into each stage."""
+
+
 class Moment(NamedTuple):
     """When a session is killed."""
 
-    is_in_run: bool
-    """Whether it is after the run's registration, or before it."""
+    stage: int
     share: float
-    """How much of that half of the session is over by then."""
+    """How much of the stage is over by then."""
 
     def __str__(self) -> str:
         """Say it in words."""
-        return (
-            f"{self.share:.1%} of the time {'after its run was' if self.is_in_run else 'until its run is'} registered"
-        )
-
-
-class Lasted(NamedTuple):
-    """How long the halves of a session took, or as much of them as there was."""
-
-    until_run_s: float
-    from_run_s: float
+        return f"{self.share:.0%} of the time {STAGES[self.stage]}"
 
 
 class Death(NamedTuple):
@@ -101,31 +99,31 @@ class Killer:
     def __init__(self, bench: Bench, family: str) -> None:
         self._bench = bench
         self._family = family
-        self.whole = Lasted(0.0, 0.0)
-        """How long a session takes that nobody kills, as the last one did."""
+        self.stages_s: tuple[float, ...] = ()
+        """How long each stage of a session takes that nobody kills, as in the last one."""
         self.deaths: list[Death] = []
 
     def let_live(self) -> None:
         """Run a session to its end: it goes on where those before it were killed."""
         before = self._entries()
         with self._bench.session() as session:
-            self.whole = self._wait(session, None)
+            self.stages_s = self._wait(session, None)
             out, err = session.communicate(timeout=TIMEOUT_S)
         assert session.returncode == 0, f"{out}\n{err}"
         assert ["register", "close"] == [one.event for one in self._grown(before) if one.run_id]
         self._check_whole()
 
     def moments(self, num_kills: int, noise: Random) -> Iterator[Moment]:
-        """Give random moments, one in each of equal parts of a session's two halves, in any order.
+        """Give random moments, one in each of equal parts of each stage, in any order.
 
-        The time until a run is registered depends on who else holds the devices, so each half has a clock of its own.
+        The time until a run is registered depends on who else holds the devices, so each stage has a clock of its own.
         """
-        num_early = num_kills * 2 // 5
-        parts = [(False, part, num_early) for part in range(num_early)]
-        parts += [(True, part, num_kills - num_early) for part in range(num_kills - num_early)]
-        noise.shuffle(parts)
-        for is_in_run, part, num_parts in parts:
-            yield Moment(is_in_run, (part + noise.random()) / num_parts)
+        moments = []
+        for stage, weight in enumerate(WEIGHTS):
+            num_parts = round(num_kills * weight / sum(WEIGHTS))
+            moments += [Moment(stage, (part + noise.random()) / num_parts) for part in range(num_parts)]
+        noise.shuffle(moments)
+        yield from moments
 
     def kill_at(self, moment: Moment) -> Death:
         """Start a session, kill its pytest, and hold what is left against what must be.
@@ -139,10 +137,10 @@ class Killer:
     def _killed_at(self, moment: Moment) -> Death:
         before = self._entries()
         with self._bench.session() as session:
-            lasted = self._wait(session, moment)
+            lasted_s = self._wait(session, moment)
             has_ended = session.poll() is not None
             if has_ended:
-                self.whole = lasted
+                self.stages_s = lasted_s
             else:
                 os.kill(session.pid, signal.SIGKILL)
             # Its pipes close when the last process that holds them has ended.
@@ -164,22 +162,25 @@ class Killer:
         assert self.places()["while running"] == statuses.pop("aborted", 0)
         assert statuses.keys() <= {"completed"}, statuses
 
-    def _wait(self, session: "subprocess.Popen[str]", moment: Moment | None) -> Lasted:
-        """Wait for a moment, or for the session's end if that is earlier."""
+    def _wait(self, session: "subprocess.Popen[str]", moment: Moment | None) -> tuple[float, ...]:
+        """Wait for a moment, or for the session's end if that is earlier; return how long each stage took."""
         path = self._bench.store().ledger.path
-        size_bytes = path.stat().st_size if path.exists() else 0
-        began_s = now_s = time.monotonic()
-        run_began_s: float | None = None
+        size_bytes = _size_bytes(path)
+        now_s = time.monotonic()
+        began_s = [now_s]
         while session.poll() is None:
             now_s = time.monotonic()
-            assert now_s - began_s < TIMEOUT_S, "the session did not come to its end"
-            if run_began_s is None and path.exists() and path.stat().st_size > size_bytes:
-                run_began_s = now_s
-            since_s = run_began_s if moment and moment.is_in_run else began_s
-            if moment and since_s is not None and now_s - since_s >= moment.share * self.whole[moment.is_in_run]:
-                break
+            assert now_s - began_s[0] < TIMEOUT_S, "the session did not come to its end"
+            # An entry is added at the end of each stage but the last.
+            if _size_bytes(path) > size_bytes:
+                began_s.append(now_s)
+                size_bytes = _size_bytes(path)
+            if moment and len(began_s) > moment.stage:
+                since_s = now_s - began_s[moment.stage]
+                if since_s >= moment.share * self.stages_s[moment.stage]:
+                    break
             time.sleep(0.002)
-        return Lasted((run_began_s or now_s) - began_s, now_s - (run_began_s or now_s))
+        return tuple(later_s - earlier_s for earlier_s, later_s in pairwise([*began_s, now_s]))
 
     def _place_of(self, events: list[str], *, has_ended: bool) -> str:
         told = [event for event in events if event not in {"open", "repair"}]
@@ -187,7 +188,7 @@ class Killer:
             assert ["register", "close"] == told
             return ENDED
         assert told in ([], ["register"], ["register", "close"]), told
-        return ("before registering", "while running", "after the close")[len(told)]
+        return STAGES[len(told)]
 
     def _entries(self) -> tuple[LedgerEntry, ...]:
         return self._bench.store().ledger.entries()
@@ -226,6 +227,10 @@ def _check_leases_free(pid: int) -> None:
                 break
             assert time.monotonic() < deadline_s, f"{word.stem} is still leased to {pid}, which is dead"
             time.sleep(0.05)
+
+
+def _size_bytes(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _holder(word: Path) -> int | None:
