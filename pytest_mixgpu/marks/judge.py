@@ -16,7 +16,7 @@ from pytest_mixgpu.marks.measurement import Blemish, Measurement
 from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.parity_beside import beside_parity
-from pytest_mixgpu.marks.rules import ruled, told, too_few
+from pytest_mixgpu.marks.rules import forced_by_rules, told
 from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
@@ -97,9 +97,12 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         return verdict
     bound, origin = _bound(mark, found, nominal)
     spread = spread_of(values, is_ratio=metric.is_ratio)
-    # A distance has no sign, and says less of what could have been shown than the differences behind it.
-    signed = [found.signed[index] * metric.units.get(mark.unit, 1.0) for index in nominal if index in found.signed]
-    resolvable = resolvable_difference(signed) if found.signed else spread.resolvable
+    resolvable = spread.resolvable
+    if found.signed:
+        # A distance has no sign, and says less of what could have been shown than the differences behind it.
+        scale = metric.units.get(mark.unit, 1.0)
+        resolvable = resolvable_difference([scale * found.signed[index] for index in nominal])
+    further = (*told(mark, rehearsal=evidence.rehearsal), *beside_parity(mark, found, nominal))
     return replace(
         verdict,
         bound=bound,
@@ -112,12 +115,7 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         interval_method=spread.method,
         resolvable=resolvable,
         notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),
-        details=(
-            *how_sure(mark, spread, resolvable),
-            *told(mark, rehearsal=evidence.rehearsal),
-            *beside_parity(mark, found, nominal),
-            *verdict.details,
-        ),
+        details=(*how_sure(mark, spread, resolvable), *further, *verdict.details),
     )
 
 
@@ -152,10 +150,10 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
         reason = f"{len(found.values)} of {planned} planned runs were made"
         return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
     if not evidence.rehearsal:
-        counted = [*kept, *[worst_of_all] * num_worst]
         # An attempt that counts as the worst value speaks against a mark, and is no run that speaks for it.
-        few = too_few(mark, len(kept) if passes else len(counted))
-        forced = ("UNJUDGED", few) if few else ruled(mark, counted, verdict.bound, is_ratio=metric.is_ratio)
+        num_runs = len(kept) if passes else len(kept) + num_worst
+        counted = [*kept, *[worst_of_all] * num_worst]
+        forced = forced_by_rules(mark, counted, verdict.bound, num_runs=num_runs, is_ratio=metric.is_ratio)
         if forced is not None:
             remedy = _further(evidence, found, mark) if forced[0] == "UNJUDGED" else ""
             return replace(verdict, word=forced[0], reason=forced[1], remedy=remedy)

@@ -56,6 +56,22 @@ def ruled(mark: PassMark, values: Sequence[float], bound: float, *, is_ratio: bo
     return word, f"the interval {low:.6g} to {high:.6g} {mark.unit} lies on both sides of {bound:.6g}; {rule}"
 
 
+def forced_by_rules(
+    mark: PassMark, values: Sequence[float], bound: float, *, num_runs: int, is_ratio: bool = False
+) -> tuple[Word, str] | None:
+    """Return the word that the rules force, and why: the least number of runs first, then the interval.
+
+    Args:
+        mark: with its rules.
+        values: one a run, infinitely bad for an attempt that counts as the worst.
+        bound: as applied.
+        num_runs: that stand behind the value.
+        is_ratio: as the metric says.
+    """
+    few = too_few(mark, num_runs)
+    return ("UNJUDGED", few) if few else ruled(mark, values, bound, is_ratio=is_ratio)
+
+
 def told(mark: PassMark, *, rehearsal: bool) -> tuple[str, ...]:
     """Say which rules a mark has beyond the plain ones, and that a rehearsal does not apply them."""
     said = []

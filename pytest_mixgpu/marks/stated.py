@@ -14,7 +14,7 @@ from pytest_mixgpu.marks.comparison import meets
 from pytest_mixgpu.marks.lock import Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict
-from pytest_mixgpu.marks.rules import ruled, told, too_few
+from pytest_mixgpu.marks.rules import forced_by_rules, told
 from pytest_mixgpu.marks.statistics import spread_of
 from pytest_mixgpu.timing.model import Samples
 
@@ -179,8 +179,7 @@ def _compare(mark: PassMark, verdict: Verdict, value: float) -> Verdict:
         interval_method=spread.method,
         details=(*verdict.details, *told(mark, rehearsal=is_rehearsal)),
     )
-    few = too_few(mark, 1)
-    forced = ("UNJUDGED", few) if few else ruled(mark, [value], mark.bound)
+    forced = forced_by_rules(mark, [value], mark.bound, num_runs=1)
     if forced is not None and not is_rehearsal:
         return replace(verdict, word=forced[0], reason=forced[1], remedy=_ONE_RUN)
     return replace(
