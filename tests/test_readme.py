@@ -52,8 +52,8 @@ def first_cells(text: str) -> set[str]:
 def test_every_block_has_a_name() -> None:
     """A block that no test knows is a block that nobody checks."""
     assert README.count("\n```") == 2 * len(BLOCKS)
-    own_suites = {"own-suite-file", "own-suite-commands", *PLAN_FILES, "plan-commands"}
-    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet"} | own_suites
+    own_suites = {"own-suite-file", "own-suite-commands", "own-suite-amend", *PLAN_FILES, "plan-commands"}
+    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "outside"} | own_suites
 
 
 @pytest.mark.parametrize("name", ["set-up", "main", "tests"])
@@ -75,7 +75,9 @@ def test_extras_that_are_installed_exist() -> None:
     "words",
     [
         words
-        for words in commands("main", "devices", "fleet", "own-suite-commands", "plan-commands")
+        for words in commands(
+            "main", "devices", "fleet", "outside", "own-suite-commands", "own-suite-amend", "plan-commands"
+        )
         if words[0] == "pytest"
     ],
     ids=" ".join,
@@ -88,8 +90,13 @@ def test_a_command_uses_real_flags(pytester: pytest.Pytester, words: list[str]) 
 @pytest.mark.parametrize("flag", sorted(set(OUR_FLAG.findall(README))))
 def test_a_flag_that_is_named_exists(pytester: pytest.Pytester, flag: str) -> None:
     """Prose and tables promise no flag that is not there."""
-    values = {"--mixgpu-launcher": "local", "--mixgpu-split": "equal"}
-    switches = {"--mixgpu-devices", "--mixgpu-official", "--passmark-freeze"}
+    values = {
+        "--mixgpu-launcher": "local",
+        "--mixgpu-split": "equal",
+        "--mixgpu-anchor": "git",
+        "--mixgpu-nonce": "1e" * 16,
+    }
+    switches = {"--mixgpu-devices", "--mixgpu-official", "--passmark-freeze", "--passmark-plan"}
     pytester.parseconfig(flag if flag in switches else f"{flag}={values.get(flag, '1')}")
 
 
@@ -160,19 +167,25 @@ def run_pytest(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return pytester.run(sys.executable, "-m", "pytest", *arguments, "--mixgpu-wait=120", "-p", "no:cacheprovider")
 
 
+def type_command(pytester: pytest.Pytester, words: list[str]) -> pytest.RunResult | None:
+    """Run one command of a block; of pytest's, return what it said."""
+    if words[0] == "pytest":
+        return run_pytest(pytester, *words[1:])
+    if words[0] == "git":
+        git(pytester.path, *words[1:])
+    else:
+        subprocess.run(words, cwd=pytester.path, check=True)
+    return None
+
+
 @needs_torch
 def test_the_suite_of_your_own_runs(pytester: pytest.Pytester) -> None:
     """Typed as it stands, in a new repository, it passes; with its bound moved afterwards, it is tampered with."""
     source = BLOCKS["own-suite-file"]
     name = source.splitlines()[0].removeprefix("# ")
     new_repository(pytester.path, "own-suite-file")
-    results = []
-    for words in commands("own-suite-commands"):
-        if words[0] == "pytest":
-            results.append(run_pytest(pytester, *words[1:]))
-        else:
-            git(pytester.path, *words[1:])
-    frozen, measured = results
+    typed = [type_command(pytester, words) for words in commands("own-suite-commands")]
+    frozen, measured = (result for result in typed if result is not None)
 
     assert frozen.ret == 0, frozen.stdout.str() + frozen.stderr.str()
     assert "product-time" in (pytester.path / "passmarks.lock").read_text()
@@ -186,6 +199,16 @@ def test_the_suite_of_your_own_runs(pytester: pytest.Pytester) -> None:
 
     moved.assert_outcomes(failed=1)
     moved.stdout.fnmatch_lines(["*TAMPERED*product-time*"])
+
+    (pytester.path / name).write_text(source)
+    *_, amended = [type_command(pytester, words) for words in commands("own-suite-amend")]
+
+    assert amended is not None
+    amended.assert_outcomes(passed=1)
+    amended.stdout.fnmatch_lines(["*PASS*product-time*<= 1.5 s*", "*amended*"])
+    lock = (pytester.path / "passmarks.lock").read_text()
+    assert "num_runs = 0\n" in lock
+    assert "the target machine has a newer CPU" in lock
 
 
 @needs_torch
