@@ -46,7 +46,14 @@ def speedup(evidence: Evidence) -> Measurement:
         values[repeat.index], ideals[repeat.index] = ratio, ideal
         shaken = _disturbances(evidence, repeat, first, middle, last)
         disturbed += shaken
-        if exceeds(ratio, ideal):
+        quickest = _ratio_to_quickest(first, middle, last, baselines[0].pool)
+        if exceeds(ratio, ideal) and quickest is not None and not exceeds(quickest, ideal):
+            text = (
+                f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g} by less than the baseline's own spread: "
+                f"against its quickest leg it is {quickest:.4g}"
+            )
+            disturbed.append(Blemish(repeat=repeat.index, sentence=text))
+        elif exceeds(ratio, ideal):
             cause = f"; {shaken[0].sentence}" if shaken else ""
             text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work{cause}"
             unfit.append(Blemish(repeat=repeat.index, sentence=text))
@@ -116,6 +123,24 @@ def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) 
     # Kinds differ in speed: the ideal is what they would reach together, each at the rate that it has alone.
     ideal = sum(count * baseline_s / by_kind[kind] for kind, count in fleet.header.pool.kinds.items())
     return baseline_s / fleet_s, ideal
+
+
+def _ratio_to_quickest(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) -> float | None:
+    """Return the speed-up against the quickest device and leg of the baseline; None where kinds differ.
+
+    What is above the ideal even against that is impossible; what is not may be noise in the other legs.
+    """
+    fleet_s = round_median_s(fleet)
+    if not fleet_s or set(fleet.header.pool.kinds) != {_reference(planned)}:
+        return None
+    kinds = {device.id: device.kind for run in (before, after) for device in run.devices}
+    legs_s = [
+        seconds
+        for run in (before, after)
+        for device, seconds in device_medians_s(run).items()
+        if kinds[device] == _reference(planned)
+    ]
+    return min(legs_s) / fleet_s if legs_s else None
 
 
 def _absent(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) -> str:
