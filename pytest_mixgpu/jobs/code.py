@@ -13,9 +13,9 @@ import msgspec
 
 from pytest_mixgpu.launch.filemarks import PACKAGE, FileMark, first_look, look
 from pytest_mixgpu.records.digests import canonical_digest, code_digest
+from pytest_mixgpu.records.sources import INSTALLED
 
 _ROOMS = ("devices", "jobs", "launch", "records", "timing")
-_INSTALLED = ("/site-packages/", "/dist-packages/")
 
 
 class CodeSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +88,7 @@ def own_modules() -> dict[str, str]:
         for name, file in sorted(files.items())
         if file.endswith(".py")
         and not file.startswith((library, f"{PACKAGE}/"))
-        and not any(part in file for part in _INSTALLED)
+        and INSTALLED.isdisjoint(Path(file).parts)
         and Path(file).is_file()
     }
 

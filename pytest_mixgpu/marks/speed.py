@@ -46,14 +46,16 @@ def speedup(evidence: Evidence) -> Measurement:
         values[repeat.index], ideals[repeat.index] = ratio, ideal
         shaken = _disturbances(evidence, repeat, first, middle, last)
         disturbed += shaken
+        if not exceeds(ratio, ideal):
+            continue
         quickest = _ratio_to_quickest(first, middle, last, baselines[0].pool)
-        if exceeds(ratio, ideal) and quickest is not None and not exceeds(quickest, ideal):
+        if quickest is not None and not exceeds(quickest, ideal):
             text = (
                 f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g} by less than the baseline's own spread: "
                 f"against its quickest leg it is {quickest:.4g}"
             )
             disturbed.append(Blemish(repeat=repeat.index, sentence=text))
-        elif exceeds(ratio, ideal):
+        else:
             cause = f"; {shaken[0].sentence}" if shaken else ""
             text = f"a speed-up of {ratio:.4g} is above the ideal {ideal:.4g}: impossible with the same work{cause}"
             unfit.append(Blemish(repeat=repeat.index, sentence=text))
@@ -130,16 +132,10 @@ def _ratio_to_quickest(before: RunRecord, fleet: RunRecord, after: RunRecord, pl
 
     What is above the ideal even against that is impossible; what is not may be noise in the other legs.
     """
-    fleet_s = round_median_s(fleet)
-    if not fleet_s or set(fleet.header.pool.kinds) != {_reference(planned)}:
+    fleet_s, reference = round_median_s(fleet), _reference(planned)
+    if not fleet_s or set(fleet.header.pool.kinds) != {reference}:
         return None
-    kinds = {device.id: device.kind for run in (before, after) for device in run.devices}
-    legs_s = [
-        seconds
-        for run in (before, after)
-        for device, seconds in device_medians_s(run).items()
-        if kinds[device] == _reference(planned)
-    ]
+    legs_s = [seconds for run in (before, after) for seconds in _by_kind_s(run).get(reference, ())]
     return min(legs_s) / fleet_s if legs_s else None
 
 
@@ -158,12 +154,16 @@ def _reference(planned: str) -> str:
 
 def _kind_medians_s(*baselines: RunRecord) -> dict[str, float]:
     """Return the median device's median round, by kind."""
+    return {kind: statistics.median(seconds) for kind, seconds in _by_kind_s(*baselines).items()}
+
+
+def _by_kind_s(*baselines: RunRecord) -> dict[str, list[float]]:
+    """Return each device's median round over all of these runs, by kind."""
     kinds = {device.id: device.kind for run in baselines for device in run.devices}
-    devices = device_medians_s(*baselines)
-    return {
-        kind: statistics.median(seconds for device, seconds in devices.items() if kinds[device] == kind)
-        for kind in {kinds[device] for device in devices}
-    }
+    found: dict[str, list[float]] = {}
+    for device, seconds in device_medians_s(*baselines).items():
+        found.setdefault(kinds[device], []).append(seconds)
+    return found
 
 
 def _bracket_faults(before: RunRecord, fleet: RunRecord, after: RunRecord) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Where the plugin keeps its state on pytest's objects. Imports no room."""
+"""Where the plugin keeps its state on pytest's objects, and under which name a suite's lock lies. Imports no room."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from pytest_mixgpu.marks.model import Verdict
     from pytest_mixgpu.plugin.session import MixgpuSession
+
+LOCK_NAME = "passmarks.lock"
 
 SESSION: pytest.StashKey[MixgpuSession] = pytest.StashKey()
 SESSION_ID: pytest.StashKey[str] = pytest.StashKey()

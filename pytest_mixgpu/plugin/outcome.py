@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.lock import broken_seals, lock_digest, missing_from
 from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
+from pytest_mixgpu.plugin.keys import LOCK_NAME
 from pytest_mixgpu.plugin.opinions import unjudged
-from pytest_mixgpu.plugin.suites import LOCK_NAME, shown
+from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore

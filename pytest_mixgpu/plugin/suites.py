@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_mixgpu.marks.lock import read_lock
+from pytest_mixgpu.plugin.keys import LOCK_NAME
 from pytest_mixgpu.records.plan_file import load_plan
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pytest_mixgpu.records.plan import Plan
 
 PLAN_NAME = "benchmark.toml"
-LOCK_NAME = "passmarks.lock"
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_mixgpu.plugin.keys import SESSION
+from pytest_mixgpu.plugin.keys import LOCK_NAME, SESSION
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
-LOCK_NAME = "passmarks.lock"
 LOCKS, SPOKEN = "mixgpu_locks", "mixgpu_spoken"
 """Under these names xdist's workers hand over what their controller cannot see."""
 

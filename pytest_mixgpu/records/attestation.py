@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import msgspec
 
 from pytest_mixgpu.errors import AnchorError
+from pytest_mixgpu.records.canonical import decode_canonical, encode_canonical
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.signatures import sign, verify
 
@@ -114,7 +115,7 @@ def read_attestation(folder: Path, run_id: str, signers: Path | None) -> Attesta
 
 def encode_attestation(statement: Attestation) -> bytes:
     """Write a statement; there is one way to write it."""
-    return msgspec.json.format(msgspec.json.encode(statement), indent=1) + b"\n"
+    return encode_canonical(statement)
 
 
 def decode_attestation(raw: bytes) -> Attestation:
@@ -123,15 +124,7 @@ def decode_attestation(raw: bytes) -> Attestation:
     Raises:
         AnchorError: they are none, or not written as this version writes.
     """
-    try:
-        statement = msgspec.json.decode(raw, type=Attestation)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise AnchorError(f"not the attestation of a record: {error}") from error
-    if statement.schema != ATTESTATION_SCHEMA:
-        raise AnchorError(f"found schema {statement.schema}, expected {ATTESTATION_SCHEMA}; another version wrote it")
-    if encode_attestation(statement) != raw:
-        raise AnchorError("not written as this version writes (blanks, order or repetition of keys)")
-    return statement
+    return decode_canonical(raw, Attestation, schema=ATTESTATION_SCHEMA, what="the attestation of a record")
 
 
 def _path(folder: Path, run_id: str) -> Path:

@@ -53,11 +53,27 @@ def code_digest(paths: Iterable[Path], root: Path) -> str:
     """
     whole = sha256()
     for name, path in sorted({path.relative_to(root).as_posix(): path for path in paths}.items()):
-        raw = path.read_bytes()
-        content = significant(raw) if path.suffix == ".py" else raw.replace(b"\r\n", b"\n")
+        content = significant_content(path)
         # Lengths keep the end of one file from passing for the start of the next.
         whole.update(f"{len(name.encode())} {name} {len(content)}\n".encode() + content)
     return whole.hexdigest()
+
+
+def significant_content(path: Path) -> bytes:
+    """Return what counts of a file: of Python source see `significant`, of another all but how lines end."""
+    raw = path.read_bytes()
+    return significant(raw) if path.suffix == ".py" else raw.replace(b"\r\n", b"\n")
+
+
+def source_text(raw: bytes) -> str:
+    """Return Python source as text, in the encoding that it states and with one kind of line ends.
+
+    Raises:
+        SyntaxError: it states an encoding that is none.
+        UnicodeDecodeError: it is not in the encoding that it states.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    return io.StringIO(raw.decode(encoding), newline=None).read()
 
 
 @lru_cache(maxsize=1024)
@@ -68,8 +84,7 @@ def significant(raw: bytes) -> bytes:
     tokenized is returned unchanged.
     """
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        text = io.StringIO(raw.decode(encoding), newline=None).read()
+        text = source_text(raw)
         comments, inside = _positions(text)
     except (tokenize.TokenError, SyntaxError, UnicodeDecodeError, LookupError):
         return raw

@@ -6,14 +6,12 @@ tests of its file, unless it names them.
 """
 
 import ast
-import io
 import os
-import tokenize
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from pytest_mixgpu.records.digests import significant
+from pytest_mixgpu.records.digests import significant, significant_content, source_text
 from pytest_mixgpu.records.secrets import readable
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -24,7 +22,7 @@ _IMPORTING = frozenset({"import_module", "importorskip", "__import__"})
 
 def source_digests(paths: Iterable[Path], root: Path) -> dict[str, str]:
     """Return the SHA-256 of each file, without its comments, by its path relative to a folder."""
-    return {path.relative_to(root).as_posix(): _sha256(_plain(path)) for path in sorted(paths)}
+    return {path.relative_to(root).as_posix(): _sha256(significant_content(path)) for path in sorted(paths)}
 
 
 def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what is found
@@ -49,7 +47,7 @@ def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what
     for path in places.closure(first):
         name = readable(Path(os.path.relpath(path, folder.resolve())).as_posix())
         if path.suffix != ".py":
-            digests[name] = _sha256(_plain(path))
+            digests[name] = _sha256(significant_content(path))
         elif path == test_file.resolve():
             digests[f"{name}::{test}"] = _sha256(significant(without_markers(path.read_bytes(), test=test)))
         else:
@@ -95,7 +93,7 @@ class _Places:
 
     def _imports(self, path: Path) -> Iterator[Path]:
         try:
-            tree = ast.parse(_text(path.read_bytes()))
+            tree = ast.parse(source_text(path.read_bytes()))
         except (SyntaxError, ValueError, OSError):
             return
         top = _packages_of(path)[-1].parent.parent if _packages_of(path) else path.parent
@@ -123,7 +121,7 @@ def without_markers(raw: bytes, *, test: str = "") -> bytes:
         test: the test that matters, `test_speed` or `TestFleet::test_speed`; empty keeps all.
     """
     try:
-        text = _text(raw)
+        text = source_text(raw)
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return raw
@@ -262,16 +260,6 @@ def _packages_of(path: Path) -> tuple[Path, ...]:
 
 def _first_line(node: _Definition) -> int:
     return min([node.lineno, *(one.lineno for one in node.decorator_list)])
-
-
-def _text(raw: bytes) -> str:
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-    return io.StringIO(raw.decode(encoding), newline=None).read()
-
-
-def _plain(path: Path) -> bytes:
-    raw = path.read_bytes()
-    return significant(raw) if path.suffix == ".py" else raw.replace(b"\r\n", b"\n")
 
 
 def _sha256(raw: bytes) -> str:

@@ -77,6 +77,15 @@ CASES_OF_MARKS = (
     ),
     Case(
         "e1-speedup",
+        "above-the-ideal-by-noise",
+        lambda: make_evidence(
+            rehearsal=False, doctor=only(lambda run: with_speed(run, 0.5), name="baseline", leg="before")
+        ),
+        "UNJUDGED",
+        "by less than the baseline's own spread",
+    ),
+    Case(
+        "e1-speedup",
         "baseline-claimed-longer",
         doctored(longer_rounds, name="baseline"),
         "VOID",

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from pytest_mixgpu.errors import AnchorError
+from pytest_mixgpu.records.canonical import decode_canonical, encode_canonical
 
 STATEMENT_SCHEMA: Final = 1
 FOLDER: Final = "anchors"
@@ -47,7 +48,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def encode_statement(statement: Statement) -> bytes:
     """Write a statement; there is one way to write it."""
-    return msgspec.json.format(msgspec.json.encode(statement), indent=1) + b"\n"
+    return encode_canonical(statement)
 
 
 def decode_statement(raw: bytes) -> Statement:
@@ -56,14 +57,7 @@ def decode_statement(raw: bytes) -> Statement:
     Raises:
         AnchorError: they are none, or not written as this version writes.
     """
-    try:
-        statement = msgspec.json.decode(raw, type=Statement)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise AnchorError(f"not the statement of an anchor: {error}") from error
-    if statement.schema != STATEMENT_SCHEMA:
-        raise AnchorError(f"found schema {statement.schema}, expected {STATEMENT_SCHEMA}; another version wrote it")
-    if encode_statement(statement) != raw:
-        raise AnchorError("not written as this version writes (blanks, order or repetition of keys)")
+    statement = decode_canonical(raw, Statement, schema=STATEMENT_SCHEMA, what="the statement of an anchor")
     if bool(statement.ledger) != bool(statement.count) or bool(statement.head) != bool(statement.count):
         raise AnchorError(f"states {statement.count} lines of a ledger, and a head or a first line that do not fit")
     return statement
