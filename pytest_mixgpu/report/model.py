@@ -45,6 +45,23 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     caption: str = ""
 
 
+class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A chart, with everything that a reader needs who cannot see it."""
+
+    id: str
+    """Anchor on the page."""
+    title: str
+    """States what is to be seen, with its unit."""
+    alt: str
+    """The same in a sentence or two, for who cannot see it."""
+    table: Table
+    """What is drawn, as text."""
+    svg: str = ""
+    """Drawn by a library that escapes every text; empty where that is not installed."""
+    notes: tuple[str, ...] = ()
+    """What was put together or left out to keep it readable."""
+
+
 class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One mark or claim with its verdict."""
 
