@@ -111,6 +111,7 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         n=spread.n,
         low=spread.low,
         high=spread.high,
+        run_values=tuple(nominal[index] for index in sorted(nominal) if math.isfinite(nominal[index])),
         interval=spread.interval,
         interval_method=spread.method,
         resolvable=resolvable,

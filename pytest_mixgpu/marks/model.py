@@ -69,6 +69,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     low: float | None = None
     high: float | None = None
     """Range of the runs' values."""
+    run_values: tuple[float, ...] = ()
+    """The `n` values that `value` is the median of, in the mark's unit and in the order of their repeats. A value that
+    takes several runs (a baseline, a fleet and a baseline again) stands once; what is not finite is left out."""
     interval: tuple[float, float] | None = None
     """95 % interval with the run as unit; None at n = 1."""
     interval_method: str = ""

@@ -176,6 +176,7 @@ def _compare(mark: PassMark, verdict: Verdict, value: float) -> Verdict:
         n=1,
         low=value,
         high=value,
+        run_values=(value,),
         interval_method=spread.method,
         details=(*verdict.details, *told(mark, rehearsal=is_rehearsal)),
     )

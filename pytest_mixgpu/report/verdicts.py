@@ -2,6 +2,8 @@
 
 Schema history:
     1: first version.
+    2: `witness` and `resolvable` of a verdict.
+    3: `run_values` of a verdict.
 """
 
 import os
@@ -22,7 +24,7 @@ from pytest_mixgpu.report.verdict_rows import headline_of
 if TYPE_CHECKING:
     from pytest_mixgpu.devices.model import Pool
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 

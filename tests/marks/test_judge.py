@@ -1,5 +1,7 @@
 """The judge of marks: words at the bound, clauses, the other metrics, and what counts as the worst value."""
 
+import statistics
+
 import pytest
 from msgspec.structs import replace
 
@@ -96,6 +98,21 @@ def test_several_runs_have_range_and_interval_over_runs() -> None:
     assert verdict.low <= verdict.value <= verdict.high
     assert verdict.interval is not None
     assert "3 runs" in verdict.interval_method
+
+
+@pytest.mark.parametrize("repeats", [1, 3, 4])
+def test_every_value_behind_the_median_is_kept(repeats: int) -> None:
+    """Whoever draws the verdict draws its runs: as many as n, in the order of repeats, in the unit of the mark."""
+    evidence = make_evidence(repeats=repeats, plan=with_runs(e1_plan(), repeats))
+    verdict = judge_mark(SPEEDUP, evidence)
+    mark = PassMark(id="a", metric="accuracy", comparator="at_least", bound=50.0, unit="%")
+    percent = judge_mark(mark, evidence)
+    tests = [run.test for run in evidence.of("fleet") if run.test is not None]
+
+    assert verdict.n == len(verdict.run_values) == repeats
+    assert statistics.median(verdict.run_values) == verdict.value
+    assert (verdict.low, verdict.high) == (min(verdict.run_values), max(verdict.run_values))
+    assert list(percent.run_values) == [pytest.approx(100 * one.num_correct / one.num_total) for one in tests]
 
 
 @pytest.mark.parametrize("change", [{"bound": 0.5}, {"unit": "times"}, {"of": None, "bound": 1.2}])

@@ -27,6 +27,7 @@ def test_median_of_the_samples_is_compared_in_the_marks_unit() -> None:
     assert ("PASS", 5.0, "a40:1", 1, None, ()) == (
         verdict.word, verdict.value, verdict.pool, verdict.n, verdict.interval, verdict.qualifiers,
     )  # fmt: skip
+    assert (5.0,) == verdict.run_values
     assert "preliminary" in verdict.notes
     assert "median of 3 samples after 1 warm-ups" in verdict.details[0]
 

@@ -250,9 +250,9 @@ def test_a_value_that_is_no_number_is_written_as_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        pytest.param(b'{"schema": 3}', "schema 3 was found, 2 is", id="newer"),
+        pytest.param(b'{"schema": 4}', "schema 4 was found, 3 is", id="newer"),
         pytest.param(b"{", "no verdicts could be read", id="cut"),
-        pytest.param(b'{"schema": 2, "suite": "e1", "extra": 1}', "extra", id="unknown-field"),
+        pytest.param(b'{"schema": 3, "suite": "e1", "extra": 1}', "extra", id="unknown-field"),
         pytest.param(None, "No such file", id="missing"),
     ],
 )
