@@ -62,6 +62,18 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What was put together or left out to keep it readable."""
 
 
+class Figures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The charts of a report, by the section in which they stand; a section without data has none."""
+
+    marks: tuple[Figure, ...] = ()
+    """One a mark that has a value; the id is `mark-` with that of the mark."""
+    time: tuple[Figure, ...] = ()
+    quality: tuple[Figure, ...] = ()
+    cost: tuple[Figure, ...] = ()
+    runs: tuple[Figure, ...] = ()
+    conditions: tuple[Figure, ...] = ()
+
+
 class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One mark or claim with its verdict."""
 

@@ -1,0 +1,29 @@
+"""The charts of a report: from verdicts, records, evidence and plan to `Figure`s. Computes no metric, judges nothing.
+
+One file a figure. `draw.py` alone knows the drawing library, which is imported when something is drawn.
+"""
+
+from collections.abc import Sequence
+
+from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.plan import Plan
+from pytest_mixgpu.report.model import Figures
+
+__all__ = ["Figures", "figures_of"]
+
+
+def figures_of(
+    verdicts: Sequence[Verdict], records: Sequence[RunRecord], *, plan: Plan | None, evidence: Evidence | None
+) -> Figures:
+    """Make every chart that there is data for.
+
+    Args:
+        verdicts: of one suite, in the order in which they are shown.
+        records: every registered run of the suite, failed and aborted ones too.
+        plan: of the suite.
+        evidence: what the judge looked at; without it nothing is shown that takes its choice of runs.
+    """
+    del verdicts, records, plan, evidence
+    return Figures()
