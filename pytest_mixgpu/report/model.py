@@ -37,12 +37,25 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The answer to the question of a suite."""
+
+    short: str
+    """`Met`, `Not met`, `Rehearsed, not answered`."""
+    sentence: str
+    tone: Tone
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of text: every row has as many cells as the head."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
+    marked: tuple[tuple[int, int], ...] = ()
+    """Row and column of each cell that differs from most of its row."""
+    note: str = ""
+    """What was put together or left out to keep it readable."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +120,16 @@ class MarkRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     amendments: tuple[str, ...] = ()
     witness: tuple[str, ...] = ()
     """What git and heads kept outside show of when it was written, and what they cannot."""
+    answer: str = ""
+    """`Met`, `Not met`, `Met in rehearsal`."""
+    frozen: str = ""
+    """When it was frozen; empty where it was not."""
+    margin: str = ""
+    """How far the value lies from its bound, in a sentence; empty where there is no number."""
+    refusal: str = ""
+    """Why an official session would not accept it; empty where it would, or where it failed anyway."""
+    places: tuple[str, ...] = ()
+    """Sections of the page in which its evidence stands, by their anchors."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,6 +140,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: str
     """What pytest counts the test as."""
     tone: Tone
+    answer: str
+    """The gravest of its marks' answers."""
     marks: tuple[MarkRow, ...]
 
 
@@ -182,6 +207,8 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     reason: str
     faults: tuple[str, ...] = ()
     log: str = ""
+    digest: str
+    """SHA-256 of its record, to compare with a copy."""
     is_evidence: bool
     """Whether a verdict names it."""
     superseded: str
@@ -211,6 +238,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     headline: str
     """`8 passed, 2 rehearsed`."""
     tone: Tone
+    answer: Answer
+    facts: tuple[Pair, ...]
+    """Pool, dates, runs: what a reader asks first."""
+    again: tuple[str, ...]
+    """The command that takes the verdict again; empty where there are no runs to judge."""
     banner: tuple[str, ...]
     """Sentences that stand above everything else: rehearsal, tampering, what is preliminary."""
     items: tuple[Item, ...]

@@ -11,6 +11,8 @@ from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import HostFacts, RunRecord
 from pytest_mixgpu.records.plan import Plan
+from pytest_mixgpu.report.again import again_command
+from pytest_mixgpu.report.banner import banner_of, facts_of
 from pytest_mixgpu.report.conditions import conditions_section, environment_section
 from pytest_mixgpu.report.costs import cost_section
 from pytest_mixgpu.report.limits import not_shown_section
@@ -18,7 +20,8 @@ from pytest_mixgpu.report.model import Occasion, Report, Section
 from pytest_mixgpu.report.phases import phase_tables
 from pytest_mixgpu.report.runs import run_rows
 from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.report.verdict_rows import headline_of, in_order, items_of, notes_of, seals_of
+from pytest_mixgpu.report.verdict_rows import by_test, headline_of, in_order, items_of, seals_of
+from pytest_mixgpu.report.words import answer_in_words
 
 if TYPE_CHECKING:
     from pytest_mixgpu.devices.model import Pool
@@ -62,8 +65,13 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         question=clean(" ".join(plan.question.split())) if plan else "",
         headline=headline,
         tone=tone,
-        banner=_banner(ordered, judged),
-        items=items_of(ordered, titles=occasion.titles, tests=occasion.tests),
+        answer=answer_in_words(by_test(ordered, occasion.tests)),
+        facts=facts_of(ordered, records, occasion, pool),
+        again=_again(occasion) if records else (),
+        banner=banner_of(ordered, judged),
+        items=items_of(
+            ordered, titles=occasion.titles, tests=occasion.tests, lock=None if evidence is None else evidence.lock
+        ),
         has_runs=has_runs,
         phases=phase_tables(judged),
         runs=run_rows(records, evidence_ids, superseded),
@@ -91,31 +99,9 @@ def _clean_occasion(occasion: Occasion) -> Occasion:
     )
 
 
-def _banner(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tuple[str, ...]:
-    """Say first what a reader must not overlook."""
-    sentences = []
-    if any(verdict.word == "TAMPERED" for verdict in verdicts):
-        sentences.append(
-            "Tampered: something does not match its seal. Rely on nothing here until that is explained; "
-            "the verdicts below name it."
-        )
-    qualifiers = {qualifier for verdict in verdicts for qualifier in verdict.qualifiers}
-    if "emulated" in qualifiers:
-        sentences.append(
-            "Emulated: compute was timed from a profile, not done. No number here was measured on a device."
-        )
-    if "rehearsal" in qualifiers:
-        pools = sorted({record.header.pool.spec for record in records if record.header.rehearsal})
-        workloads = sorted({record.header.settings.workload for record in records if record.header.rehearsal})
-        stand_in = f" ({clean(', '.join(workloads))} on {clean(', '.join(pools))})" if pools else ""
-        sentences.append(
-            f"Rehearsal: a stand-in pool or workload{stand_in} ran in the experiment's place. "
-            "It shows that the experiment works, and answers nothing."
-        )
-    if "exploratory" in qualifiers:
-        sentences.append("Exploratory: a mark is not frozen, or runs go beyond those that its lock names.")
-    if any("preliminary" in notes_of(verdict) for verdict in verdicts):
-        sentences.append("Preliminary: one run stands behind a number. It is an observation and has no interval.")
-    if any("disturbed" in verdict.notes for verdict in verdicts):
-        sentences.append("Disturbed: other work ran on the measured devices, or the baseline drifted.")
-    return tuple(sentences)
+def _again(occasion: Occasion) -> tuple[str, ...]:
+    """Give the command that judged records as it was; it may have named several folders."""
+    command = occasion.command
+    if occasion.mode != "records" or not command:
+        command = again_command(command, folder=occasion.folder)
+    return tuple(clean(word) for word in command)

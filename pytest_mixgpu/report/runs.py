@@ -49,6 +49,7 @@ def _row(record: RunRecord, *, is_evidence: bool, superseded: str) -> RunRow:
         reason=_reason(record),
         faults=tuple(_fault(fault) for fault in record.faults),
         log=next((clean(fault.log) for fault in record.faults if fault.log), ""),
+        digest=clean(record.digest),
         is_evidence=is_evidence,
         superseded=clean(superseded),
     )

@@ -1,12 +1,17 @@
 """From verdicts to rows: value beside bound, spread, qualifiers, and what pytest counts each as. Judges nothing."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from pytest_mixgpu import units
+from pytest_mixgpu.marks.lock_file import Lock
 from pytest_mixgpu.marks.model import Comparator, Note, Qualifier, Verdict, Word
+from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.report.amendments import amended_at, amendment_text
 from pytest_mixgpu.report.model import Item, MarkRow, Pair, Tone
+from pytest_mixgpu.report.places import places_of
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.words import answer_of, answer_of_item
 
 COMPARATORS: Mapping[Comparator, str] = {"at_least": ">=", "at_most": "<=", "within": "within"}
 STATUSES: Mapping[Qualifier, str] = {"emulated": "emulated", "rehearsal": "rehearsed", "exploratory": "exploratory"}
@@ -76,8 +81,28 @@ def resolvable_of(verdict: Verdict) -> str:
     )
 
 
-def mark_row(verdict: Verdict) -> MarkRow:
-    """Lay out one verdict, with every text neutralised."""
+def margin_of(verdict: Verdict) -> str:
+    """Say how far a value lies from its bound, and so what would change the word; empty where there is no number."""
+    value, bound = verdict.value, verdict.bound
+    if value is None or bound is None or not math.isfinite(value) or verdict.word not in {"PASS", "FAIL"}:
+        return ""
+    unit = clean(verdict.unit)
+    # A distance counts whichever way it points.
+    away = abs(bound - (abs(value) if verdict.comparator == "within" else value))
+    edge = units.format_quantity_beside(value, bound, unit)[1]
+    side = "below" if verdict.comparator == "at_least" else "above"
+    if verdict.passed:
+        return f"It turns {side} {edge}, {units.format_quantity(away, unit)} from here."
+    return f"It would be met at {edge}, {units.format_quantity(away, unit)} from here."
+
+
+def mark_row(verdict: Verdict, lock: Lock | None = None) -> MarkRow:
+    """Lay out one verdict, with every text neutralised.
+
+    Args:
+        verdict: of a mark or claim.
+        lock: says on which checks a claim stands, and so where its evidence is.
+    """
     value, bound = value_and_bound(verdict)
     return MarkRow(
         id=clean(verdict.id),
@@ -103,6 +128,11 @@ def mark_row(verdict: Verdict) -> MarkRow:
         run_ids=tuple(clean(run_id) for run_id in verdict.run_ids),
         amendments=tuple(clean(amendment_text(text, verdict)) for text in verdict.amendments),
         witness=tuple(clean(sentence) for sentence in verdict.witness),
+        answer=answer_of(verdict),
+        frozen=clean(units.format_moment(verdict.frozen_at)),
+        margin=margin_of(verdict),
+        refusal=official_refusal(verdict) if verdict.passed else "",
+        places=places_of(verdict, lock),
     )
 
 
@@ -147,7 +177,9 @@ def worst_tone(verdicts: Sequence[Verdict]) -> Tone:
     return "bad" if "bad" in tones else "caution" if "caution" in tones else "good"
 
 
-def items_of(verdicts: Sequence[Verdict], *, titles: Mapping[str, str], tests: Mapping[str, str]) -> tuple[Item, ...]:
+def items_of(
+    verdicts: Sequence[Verdict], *, titles: Mapping[str, str], tests: Mapping[str, str], lock: Lock | None = None
+) -> tuple[Item, ...]:
     """Lay out the checklist: one numbered item a test."""
     return tuple(
         Item(
@@ -155,7 +187,8 @@ def items_of(verdicts: Sequence[Verdict], *, titles: Mapping[str, str], tests: M
             title=next((clean(titles[verdict.id]) for verdict in group if titles.get(verdict.id)), ""),
             status=status_of_test(group),
             tone=worst_tone(group),
-            marks=tuple(mark_row(verdict) for verdict in group),
+            answer=answer_of_item(group),
+            marks=tuple(mark_row(verdict, lock) for verdict in group),
         )
         for number, group in enumerate(by_test(verdicts, tests), start=1)
     )
