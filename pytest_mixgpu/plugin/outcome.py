@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,8 @@ from msgspec.structs import replace
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.lock import broken_seals, lock_digest, missing_from
 from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
+from pytest_mixgpu.marks.official import official_refusal
+from pytest_mixgpu.plugin.again import again_command
 from pytest_mixgpu.plugin.keys import LOCK_NAME
 from pytest_mixgpu.plugin.opinions import unjudged
 from pytest_mixgpu.plugin.suites import shown
@@ -24,7 +25,7 @@ from pytest_mixgpu.records.store import RunStore
 from pytest_mixgpu.report.html import write_page
 from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.rows import build_report
-from pytest_mixgpu.report.terminal import summary_lines
+from pytest_mixgpu.report.terminal import summary_lines, wrapped
 from pytest_mixgpu.report.verdict_rows import gravest_word
 from pytest_mixgpu.report.verdicts import write_verdicts
 
@@ -58,10 +59,11 @@ class Outcomes:
         """By test."""
         self._flipped: set[str] = set()
         """Tests that were reported as passed with a verdict that fails: a hook of somebody's came after ours."""
-        self._reports: list[tuple[Report, Path]] = []
+        self._reports: list[tuple[Suite, Report, Path]] = []
         self._left_out: list[str] = []
         self._troubles: list[str] = []
         self._stopped = False
+        self._was_summarised = False
 
     def collect(self, report: pytest.TestReport) -> None:
         """Take the verdicts off a report; a test that is run again reports all that fell so far."""
@@ -85,7 +87,9 @@ class Outcomes:
         # Nothing was judged then, and what could not be read at the start cannot be read now.
         if pytest_session.exitstatus == pytest.ExitCode.USAGE_ERROR:
             return
-        self._stopped = pytest_session.exitstatus == pytest.ExitCode.INTERRUPTED
+        self._stopped = pytest_session.exitstatus == pytest.ExitCode.INTERRUPTED or bool(
+            pytest_session.shouldfail or pytest_session.shouldstop
+        )
         unreported = self._take_over(spoken)
         judged = [Path(one.folder) for one in self._all()]
         for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites()), *folders]):
@@ -96,6 +100,14 @@ class Outcomes:
         # What was asked to end pytest early may have asked for the status of a success, too.
         if fails and pytest_session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
             pytest_session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def say_what_fails(self, reporter: pytest.TerminalReporter) -> None:
+        """Say why a session that had no summary failed, since no test of it need have failed.
+
+        Before 9.1 pytest asks nobody for a summary under `--no-summary`, and after an internal error it never does.
+        """
+        if not self._was_summarised:
+            self._write_left_out(reporter)
 
     def _take_over(self, spoken: Mapping[str, list[dict[str, Any]]]) -> bool:
         """Take verdicts that no report carried: whoever dropped the report cannot drop them. Say if any fails."""
@@ -118,23 +130,44 @@ class Outcomes:
         return [one for found in self._judged.values() for one in found]
 
     def summarise(self, reporter: pytest.TerminalReporter) -> None:
-        """Print the closing lines."""
+        """Print the closing lines; under `--no-summary` those that no exit status tells."""
+        self._was_summarised = True
         if not (self._reports or self._left_out or self._troubles):
             return
+        config = self._session.config
+        verbosity = min(config.get_verbosity(), -2) if config.option.no_summary else config.get_verbosity()
         reporter.section("pass marks", sep="=")
-        width = reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
-        for report, page in self._reports:
-            verbose = self._session.config.get_verbosity() > 0
-            for line in summary_lines(report, page=shown(page, self._session.config), width=width, verbose=verbose):
+        for suite, report, page in self._reports:
+            lines = summary_lines(
+                report,
+                page=shown(page, config),
+                again=again_command(suite, self._session.options, config) if report.runs else "",
+                width=_width(reporter),
+                verbosity=verbosity,
+            )
+            for line in lines:
                 reporter.write_line(line.text, **line.markup)
+        self._write_left_out(reporter)
+
+    def _write_left_out(self, reporter: pytest.TerminalReporter) -> None:
         official = self._session.options.official
-        for text in self._left_out:
-            wrapped = textwrap.fill(text, width, subsequent_indent="    ", break_on_hyphens=False)
-            reporter.write_line(wrapped, red=official, yellow=not official)
+        for text in (*self._refused(), *self._left_out, *self._troubles):
+            is_warning = text in self._left_out and not official
+            for line in wrapped(text, _width(reporter)):
+                reporter.write_line(line, red=not is_warning, yellow=is_warning)
         if self._left_out and official:
             reporter.write_line("    an official session fails on what was left out", red=True)
-        for text in self._troubles:
-            reporter.write_line(text, red=True)
+
+    def _refused(self) -> list[str]:
+        """What was met and is not enough for an official session, a sentence for each reason."""
+        if not self._session.options.official:
+            return []
+        ids: dict[str, list[str]] = {}
+        for verdict in (one.verdict for one in self._all() if one.verdict.passed):
+            refusal = official_refusal(verdict)
+            if refusal:
+                ids.setdefault(refusal, []).append(verdict.id)
+        return [f"REFUSED by --mixgpu-official: {', '.join(found)}: {refusal}" for refusal, found in ids.items()]
 
     def _settle(self, suite: Suite) -> None:
         mine = [judged for judged in self._all() if Path(judged.folder) == suite.folder]
@@ -171,7 +204,7 @@ class Outcomes:
         page = report_on(verdicts)
         write_page(folder / "index.html", page)
         if judged:
-            self._reports.append((report_on(judged) if left_out else page, folder / "index.html"))
+            self._reports.append((suite, report_on(judged) if left_out else page, folder / "index.html"))
 
     def _measured_on(self, suite: Suite) -> tuple[HostFacts | None, Pool | None]:
         """Host and pool of this session; none where it judged records, which state their own."""
@@ -209,6 +242,10 @@ class Outcomes:
             if (folder / "ledger.jsonl").is_file()
             for record in RunStore(folder).records(suite.name)
         ]
+
+
+def _width(reporter: pytest.TerminalReporter) -> int:
+    return reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
 
 
 def left_out_of(lock: Lock | None, judged: AbstractSet[str], *, why: str) -> list[Verdict]:

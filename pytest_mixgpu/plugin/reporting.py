@@ -54,6 +54,12 @@ class Reporting:
         if self._outcomes is not None:
             self._outcomes.summarise(terminalreporter)
 
+    def pytest_unconfigure(self) -> None:
+        """Leave no failure unexplained, though pytest asked for no summary."""
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if self._outcomes is not None and reporter is not None:
+            self._outcomes.say_what_fails(reporter)
+
     def _open(self) -> Outcomes:
         if self._outcomes is None:
             from pytest_mixgpu.plugin import open_session

@@ -26,6 +26,9 @@ _BRACKET_COMMAND: Final = re.compile(r"##(?=\w*\[)")
 _COLON_COMMAND: Final = re.compile(r"^(\s*)::")
 """How GitHub runners take orders from a line, leading space allowed."""
 
+_ATTACHMENT: Final = re.compile(r"\[\[(?=ATTACHMENT\|)", re.IGNORECASE)
+"""How Jenkins and GitLab are told in a test's output to publish a file: `[[ATTACHMENT|path]]`."""
+
 
 def clean(text: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Make one line of visible characters of it.
@@ -42,7 +45,7 @@ def clean(text: str, *, limit: int = MAX_CHARACTERS) -> str:
 
 def clean_for_log(line: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Clean a line of terminal output, which may be the log of a CI service that takes orders from its lines."""
-    safe = _BRACKET_COMMAND.sub("# #", clean(line, limit=limit))
+    safe = _ATTACHMENT.sub("[ [", _BRACKET_COMMAND.sub("# #", clean(line, limit=limit)))
     return _COLON_COMMAND.sub(r"\1| ::", safe)
 
 

@@ -10,13 +10,17 @@ import msgspec
 
 from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.report.closing import claims_sentence, found_and_asked, in_sentences, sentence
 from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
-from pytest_mixgpu.report.sanitise import clean_for_log
+from pytest_mixgpu.report.sanitise import clean, clean_for_log
 from pytest_mixgpu.report.verdict_rows import mark_row
 from pytest_mixgpu.timing.model import PHASES
 
 _MAX_PARTICIPANTS = 4
 """Above this, the table shows those that waited least and most; the page has all."""
+
+_FIRST_LINE = 400
+"""Characters of a failure's first line: pytest gives 500 to the message of a failure in JUnit XML."""
 
 _SEALS = ("Lock digest", "Ledger head", "Ledger entries")
 """What can be compared with a copy that is kept elsewhere."""
@@ -35,49 +39,100 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return colour[self.tone]
 
 
-def summary_lines(report: Report, *, width: int = 80, page: str = "", verbose: bool = False) -> list[Line]:
-    """Write the summary of one suite: headline, one entry a mark, phases of the median round, where the page is.
+def summary_lines(
+    report: Report, *, width: int = 80, page: str = "", again: str = "", verbosity: int = 0
+) -> list[Line]:
+    """Write the summary of one suite: what was found, then in plain words what was met, and what to do next.
 
     Args:
         report: of the suite.
         width: of the terminal, in characters.
         page: where the page is.
-        verbose: whether what witnesses the marks is shown here too, and not on the page alone.
+        again: the command that takes the verdicts again from their records; empty where there are none.
+        verbosity: of pytest. From 1 on, what witnesses the marks is shown here too; below 0, no table and no phases;
+            below -1, of what plainly passed only how much it is. A verdict that is no plain pass is always told, with
+            its qualifiers and notes.
     """
     lines = [Line(text=f"{report.occasion.suite}: {report.headline}", tone=report.tone)]
-    for sentence in report.banner:
-        lines += [Line(text=text, tone="caution") for text in _wrap(sentence, width)]
-    label_width = max((len(_label(row)) for row in report.marks), default=0)
-    for row in report.marks:
-        lines += _mark_lines(row, label_width, width)
+    for text in report.banner:
+        lines += [Line(text=part, tone="caution") for part in _wrap(text, width)]
+    if verbosity >= 0:
+        lines += _found_lines(report, width, with_witness=verbosity > 0)
     lines += _change_lines(report.marks, width)
-    if verbose:
-        lines += _witness_lines(report.marks, width)
-    if report.phases:
-        lines += _phase_lines(report.phases[0], width)
-    for seal in report.seals:
-        if seal.name in _SEALS and seal.text != units.NOT_STATED:
-            lines += [Line(text=text) for text in _wrap(f"{seal.name.lower()}: {seal.text}", width, indent="  ")]
+    if verbosity >= -1:
+        lines += _seal_lines(report, width)
+    lines += _closing_lines(report, width, verbosity)
     if page:
         lines += [Line(text=text) for text in _pack(("page:", page), width, "  ", gap=" ")]
+    if again:
+        # Never wrapped: it is there to be copied.
+        lines += [Line(text="to take the verdict again:"), Line(text=f"  {again}")]
     return [Line(text=clean_for_log(line.text), tone=line.tone) for line in lines]
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Write one verdict in full, as the text with which it fails its test: lines of neutralised text."""
+    """Write one verdict in full, as the text with which it fails its test: lines of neutralised text.
+
+    The first line says what was found and what was asked: readers of JUnit XML show it as the failure's message.
+    """
     row = mark_row(verdict)
-    facts = "  ".join(_facts(row))
-    lines = [f"{_label(row)} {row.id}" + (f": {facts}" if facts else ""), row.reason]
+    first = f"{_label(row)} {row.id}: {found_and_asked(row) or row.reason}"
+    lines = [clean(first, limit=_FIRST_LINE)]
+    if not row.is_claim:
+        lines += [", ".join(_sureness(row)), row.reason]
     if row.bound_origin:
         lines.append(f"bound: {row.bound}, {row.bound_origin}")
-    lines += [f"- {sentence}" for sentence in row.details]
+    lines += [f"- {text}" for text in row.details]
     if row.follows_from:
         lines.append(f"follows from: {row.follows_from}")
     if row.run_ids:
         lines.append(f"runs: {', '.join(row.run_ids)}")
     if row.remedy:
         lines.append(f"to do: {row.remedy}")
-    return "\n".join(clean_for_log(line) for line in lines)
+    return "\n".join(clean_for_log(line) for line in lines if line)
+
+
+def _found_lines(report: Report, width: int, *, with_witness: bool) -> Iterator[Line]:
+    label_width = max((len(_label(row)) for row in report.marks), default=0)
+    for row in report.marks:
+        yield from _mark_lines(row, label_width, width)
+    if with_witness:
+        yield from _witness_lines(report.marks, width)
+    if report.phases:
+        yield from _phase_lines(report.phases[0], width)
+
+
+def _seal_lines(report: Report, width: int) -> Iterator[Line]:
+    for seal in report.seals:
+        if seal.name in _SEALS and seal.text not in {units.NOT_STATED, "0"}:
+            yield from (Line(text=text) for text in _wrap(f"{seal.name.lower()}: {seal.text}", width, indent="  "))
+
+
+def _closing_lines(report: Report, width: int, verbosity: int) -> Iterator[Line]:
+    """Say what was met and what was not, what was not met first: whoever reads the end alone has read the verdict."""
+    alone, together = in_sentences(report.items)
+    plain = [row for row, _ in alone if row.tone == "good" and not row.notes]
+    for row, title in alone:
+        if verbosity < -1 and row in plain:
+            continue
+        yield from _told(sentence(row, title), width, row.tone)
+        if row.word != "PASS":
+            yield from _told(f"follows from {row.follows_from}" if row.follows_from else "", width, first="    ")
+            yield from _told(f"to do: {row.remedy}" if row.remedy else "", width, first="    ")
+    if verbosity < -1 and plain:
+        yield from _told(f"MET: {len(plain)} more", width, "good")
+    if together:
+        yield from _told(claims_sentence(together, with_ids=verbosity == -1), width, "good")
+
+
+def _told(text: str, width: int, tone: Tone = "plain", *, first: str = "") -> Iterator[Line]:
+    if text:
+        yield from (Line(text=line, tone=tone) for line in _wrap(text, width, indent="    ", first=first))
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Break one sentence into lines of neutralised text for a terminal of that width."""
+    return [clean_for_log(line) for line in _wrap(text, width, indent="    ")]
 
 
 def _label(row: MarkRow) -> str:
@@ -88,18 +143,13 @@ def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
     head = f"{_label(row):<{label_width}}  {row.id}"
     facts = [head, *_facts(row)]
     yield from (Line(text=text, tone=row.tone) for text in _pack(facts, width, " " * (label_width + 2)))
-    if row.word == "PASS":
-        return
-    for text in (row.reason, f"follows from {row.follows_from}" if row.follows_from else "", row.remedy):
-        if text:
-            yield from (Line(text=f"{line}") for line in _wrap(text, width, indent="    ", first="    "))
 
 
 def _change_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
     """Name once what changed behind several marks, also behind one that passed."""
     said = dict.fromkeys(text for row in rows for text in row.details if text.startswith("code-changed: "))
-    for sentence in said:
-        yield from (Line(text=text) for text in _wrap(sentence, width, indent="    ", first="  "))
+    for change in said:
+        yield from (Line(text=text) for text in _wrap(change, width, indent="    ", first="  "))
 
 
 def _witness_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
@@ -107,8 +157,8 @@ def _witness_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
     for witness in dict.fromkeys(row.witness for row in rows if row.witness):
         ids = ", ".join(row.id for row in rows if row.witness == witness)
         yield from (Line(text=text) for text in _wrap(f"witness of {ids}:", width, indent="    ", first="  "))
-        for sentence in witness:
-            yield from (Line(text=text) for text in _wrap(f"- {sentence}", width, indent="      ", first="    "))
+        for seen in witness:
+            yield from (Line(text=text) for text in _wrap(f"- {seen}", width, indent="      ", first="    "))
 
 
 def _facts(row: MarkRow) -> Iterator[str]:
@@ -116,6 +166,12 @@ def _facts(row: MarkRow) -> Iterator[str]:
         # A failed measurement can have no bound that applies; what was measured is still said.
         bound = f"(bound {row.bound})" if row.bound and not row.n else row.bound
         yield " ".join(part for part in (row.value, bound) if part)
+    yield from _sureness(row)
+
+
+def _sureness(row: MarkRow) -> Iterator[str]:
+    """Say how many runs stand behind a number, how far apart they were, and what is noted of it."""
+    if not row.is_claim:
         if row.n:
             yield f"n={row.n}" + (" (one run)" if row.n == 1 else "")
         if row.spread:

@@ -48,10 +48,11 @@ def test_a_text_that_is_cut_says_so() -> None:
         ("##vso[task.setvariable]", "# #vso[task.setvariable]"),
         ("##teamcity[testFailed]", "# #teamcity[testFailed]"),
         ("## heading", "## heading"),
+        ("see [[ATTACHMENT|/etc/passwd]]", "see [ [ATTACHMENT|/etc/passwd]]"),
     ],
 )
 def test_a_log_line_gives_no_orders_to_a_ci_service(line: str, expected: str) -> None:
-    """GitHub, Azure and TeamCity read orders from logs."""
+    """GitHub, Azure, TeamCity, Jenkins and GitLab read orders from logs."""
     assert expected == clean_for_log(line)
 
 

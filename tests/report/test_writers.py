@@ -15,7 +15,6 @@ from pytest_mixgpu.report.html import render_page, write_page
 from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.model import Report
 from pytest_mixgpu.report.rows import build_report
-from pytest_mixgpu.report.terminal import summary_lines, verdict_text
 from pytest_mixgpu.report.verdicts import read_verdicts, replace_file, write_verdicts
 from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, records, report_of, speedup
 from tests.sample_doctors import as_failed, with_header, with_settings, with_start, with_workers
@@ -77,80 +76,6 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
-
-
-def test_the_summary_has_one_entry_a_mark() -> None:
-    """Value, bound, number of runs, spread, qualifiers and notes stand on it."""
-    report = report_of(all_verdicts(), records())
-    text = "\n".join(line.text for line in summary_lines(report, page="reports/e1/index.html"))
-
-    assert "PASS (rehearsal)  e1-speedup  1.88 x >= 1.4 x  n=1 (one run)  no interval" in text
-    assert "spread none" not in text
-    assert "preliminary, unanchored" in text
-    assert "PASS              e1-wait" in text
-    assert "phases of the median round" in text
-    assert "page: reports/e1/index.html" in text
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_summary_fits_its_terminal(width: int) -> None:
-    """Lines are wrapped, not left to the terminal, unless one word is too long."""
-    lines = summary_lines(report_of(all_verdicts(), records()), width=width)
-
-    # A digest is one word of 64 characters.
-    assert [line.text for line in lines if len(line.text) > max(width, 66)] == []
-
-
-def test_the_witness_is_written_once_for_marks_that_share_it_where_more_is_asked_for() -> None:
-    """The terminal is short unless it is asked not to be; the page has it always."""
-    report = report_of([speedup(witness=("seen by all",)), claim("cost", witness=("seen by all",))])
-    text = [line.text.strip() for line in summary_lines(report, verbose=True)]
-
-    assert ["witness of e1-speedup, e1-cost:", "- seen by all"] == text[text.index("- seen by all") - 1 :][:2]
-    assert "- seen by all" not in [line.text.strip() for line in summary_lines(report)]
-
-
-def test_no_value_beside_a_bound_reads_as_that() -> None:
-    """Nothing is compared, so nothing looks compared, and nothing is preliminary."""
-    verdict = speedup(value=None, n=0, word="UNJUDGED", qualifiers=(), reason="it was skipped")
-    text = summary_lines(report_of([verdict]))[1].text
-
-    assert text == "UNJUDGED  e1-speedup  no value (bound >= 1.4 x)  unanchored"
-
-
-def test_a_large_pool_is_shown_by_its_ends() -> None:
-    """Sixteen rows of phases are for the page."""
-    report = report_of(all_verdicts(), [as_record(make_run(role="fleet", rehearsal=False))])
-    text = [line.text for line in summary_lines(report)]
-
-    assert "  and 12 more participants, on the page" in text
-
-
-def test_a_failed_mark_says_why_and_what_to_do() -> None:
-    """The reason, what it follows from, and the remedy stand below it."""
-    more = {"reason": "no run met it", "follows_from": "e1-parity", "remedy": "run --gpus=a40:16"}
-    verdict = claim("cost", word="UNJUDGED", **more)
-    lines = [line.text.strip() for line in summary_lines(report_of([verdict]))]
-    text = verdict_text(verdict).split("\n")
-
-    assert lines[2:5] == ["no run met it", "follows from e1-parity", "run --gpus=a40:16"]
-    assert text == ["UNJUDGED e1-cost", "no run met it", "follows from: e1-parity", "to do: run --gpus=a40:16"]
-
-
-def test_a_tone_becomes_a_colour_of_pytest() -> None:
-    """Only a plain pass is green."""
-    lines = [line for line in summary_lines(report_of(all_verdicts())) if "  e1-" in line.text]
-    markups = {line.text.split("  ")[0]: line.markup for line in lines}
-
-    assert markups == {"PASS": {"green": True}, "PASS (rehearsal)": {"yellow": True}}
-
-
-def test_hostile_text_gives_no_orders_on_the_terminal() -> None:
-    """No escape sequence, no line of its own, no command for a CI service."""
-    lines = [line.text for line in summary_lines(hostile_report())] + verdict_text(hostile_verdict()).split("\n")
-
-    assert [line for line in lines if not line.isprintable()] == []
-    assert [line for line in lines if line.lstrip().startswith("::") or "##vso[" in line] == []
 
 
 def test_junit_carries_the_verdict_in_full_precision() -> None:
