@@ -11,6 +11,7 @@ from pytest_mixgpu.marks.pairing import has_shown
 from pytest_mixgpu.marks.seals import lock_notes
 from pytest_mixgpu.marks.statistics import LEVEL_IN_WORDS, Spread, share_covered_by_range
 from pytest_mixgpu.marks.timings import is_share_unknown
+from pytest_mixgpu.marks.witnessed import time_notes
 from pytest_mixgpu.records.model import RunRecord
 
 
@@ -31,11 +32,13 @@ def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> 
         notes.append("deterministic-repeat")
     if environment_differences(found.runs):
         notes.append("mixed-environments")
-    if not evidence.is_anchored:
-        notes.append("unanchored")
-    if not evidence.is_attested:
-        notes.append("unattested")
-    return tuple(notes)
+    return (*notes, *outside_notes(evidence), *time_notes(evidence, mark))
+
+
+def outside_notes(evidence: Evidence) -> tuple[Note, ...]:
+    """Return what a verdict that stands on these runs lacks: heads outside that cover them, signatures under them."""
+    notes: dict[Note, bool] = {"unanchored": evidence.is_anchored, "unattested": evidence.is_attested}
+    return tuple(note for note, is_vouched in notes.items() if not is_vouched)
 
 
 def how_sure(mark: PassMark, spread: Spread, resolvable: float | None) -> tuple[str, ...]:

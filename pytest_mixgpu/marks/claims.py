@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.beside import why_unfinished
+from pytest_mixgpu.marks.beside import outside_notes, why_unfinished
 from pytest_mixgpu.marks.checks import CHECKS, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.model import Claim, Verdict, Word
+from pytest_mixgpu.marks.model import Claim, Note, Verdict, Word
 from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.since import since_frozen
-from pytest_mixgpu.marks.witnessed import git_sentences
+from pytest_mixgpu.marks.witnessed import git_sentences, time_notes, time_sentences
 
 _GRAVEST: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED")
 
@@ -24,7 +24,8 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
     verdict = _judged(claim, counted)
     changes = (f"code-changed: {text}" for text in changes_behind(counted, claim))
     witness = (*git_sentences(evidence, claim), *verdict.witness, *evidence.told_outside)
-    return replace(verdict, details=(*verdict.details, *changes, *evidence.said), witness=witness)
+    said = (*time_sentences(evidence, claim), *changes, *evidence.said)
+    return replace(verdict, details=(*verdict.details, *said), witness=witness)
 
 
 def _judged(claim: Claim, evidence: Evidence) -> Verdict:
@@ -35,7 +36,7 @@ def _judged(claim: Claim, evidence: Evidence) -> Verdict:
         reason="nothing was measured",
         # A claim is about the record, so a rehearsal supports it as well as the experiment does.
         qualifiers=() if is_frozen(evidence, claim) else ("exploratory",),
-        notes=lock_notes(evidence, claim),
+        notes=_notes_on(claim, evidence),
         n=len(evidence.completed),
         run_ids=tuple(run.id for run in evidence.completed),
         lock_digest=evidence.lock_digest,
@@ -69,6 +70,13 @@ def _judged(claim: Claim, evidence: Evidence) -> Verdict:
         remedy=first.remedy,
         follows_from=first.follows_from,
     )
+
+
+def _notes_on(claim: Claim, evidence: Evidence) -> tuple[Note, ...]:
+    """Return what is to be said beside the word. What vouches for runs matters to a claim that stands on any."""
+    reads_runs = any(CHECKS[name].reads_runs for name in claim.checks if name in CHECKS)
+    outside = outside_notes(evidence) if reads_runs else ()
+    return (*lock_notes(evidence, claim), *outside, *time_notes(evidence, claim))
 
 
 def _look(name: str, evidence: Evidence) -> Finding:

@@ -20,7 +20,7 @@ from pytest_mixgpu.marks.rules import forced_by_rules, told
 from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
-from pytest_mixgpu.marks.witnessed import git_sentences, late_sentences
+from pytest_mixgpu.marks.witnessed import git_sentences, time_sentences
 from pytest_mixgpu.records.model import Role
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
@@ -37,7 +37,7 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     verdict = _judged(mark, counted)
     changes = (f"code-changed: {text}" for text in changes_behind(counted, mark))
     witness = (*git_sentences(evidence, mark), *verdict.witness, *evidence.told_outside)
-    said = (*late_sentences(evidence, mark), *changes, *evidence.said)
+    said = (*time_sentences(evidence, mark), *changes, *evidence.said)
     return replace(verdict, details=(*verdict.details, *said), witness=witness)
 
 

@@ -9,8 +9,9 @@ Qualifier = Literal["emulated", "rehearsal", "exploratory"]
 QUALIFIERS: tuple[Qualifier, ...] = ("emulated", "rehearsal", "exploratory")
 """Strongest first."""
 Note = Literal[
-    "preliminary", "inconclusive", "disturbed", "amended", "code-changed", "unanchored", "unattested", "self-reported",
-    "devices-stated", "value-stated", "mixed-environments", "deterministic-repeat",
+    "preliminary", "inconclusive", "disturbed", "amended", "code-changed", "unanchored", "unattested",
+    "committed-late", "unwitnessed", "self-reported", "devices-stated", "value-stated", "mixed-environments",
+    "deterministic-repeat",
 ]  # fmt: skip
 Comparator = Literal["at_least", "at_most", "within"]
 Reference = Literal["ideal", "controls"]

@@ -62,6 +62,8 @@ class _Judge(Generic[Mark]):
             verdict = judge()
         except MixgpuError as error:
             verdict = unjudged(mark, str(error))
+        # An official session looks at what git says of it, too.
+        verdict = with_witness(verdict, self._session.suite_of(self._item))
         keep(self._session, self._item, verdict)
         failure = failure_text(verdict, official=self._session.options.official)
         if failure:

@@ -101,8 +101,8 @@ def add(parser: pytest.Parser) -> None:
     group.addoption(
         "--mixgpu-official",
         action="store_true",
-        help="fail on any qualifier, on inconclusive, disturbed, code-changed and unanchored verdicts, and on a frozen "
-        "mark or claim that was not judged",
+        help="fail on any qualifier, on inconclusive, disturbed, code-changed, unanchored, committed-late and "
+        "unwitnessed verdicts, and on a frozen mark or claim that was not judged",
     )
     _add_outside(group)
     group.addoption("--passmark-freeze", action="store_true", help="write new marks and claims to passmarks.lock")

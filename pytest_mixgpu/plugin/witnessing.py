@@ -9,7 +9,7 @@ import msgspec
 
 from pytest_mixgpu.marks.git import GitWitness, witness
 from pytest_mixgpu.marks.lock import lock_digest
-from pytest_mixgpu.marks.witnessed import told_by_git
+from pytest_mixgpu.marks.witnessed import told_by_git, why_unwitnessed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,12 +21,22 @@ _NO_RUN = "no run of a ledger stands behind this verdict, so there is no first r
 
 
 def with_witness(verdict: Verdict, suite: Suite) -> Verdict:
-    """Add what git shows of a frozen mark or claim, where the judge of runs did not already."""
+    """Add what git shows of a frozen mark or claim, where the judge of runs did not already.
+
+    What is judged here was measured by this session, so a lock that HEAD holds by now was there before.
+    """
     lock = suite.lock
     if verdict.witness or lock is None or verdict.id not in lock.ids:
         return verdict
-    said = told_by_git(_asked(suite.lock_path, lock_digest(lock)), verdict.id, _NO_RUN)
-    return msgspec.structs.replace(verdict, witness=said)
+    digest = lock_digest(lock)
+    git = _asked(suite.lock_path, digest)
+    why = why_unwitnessed(git, verdict.id, digest)
+    return msgspec.structs.replace(
+        verdict,
+        notes=(*verdict.notes, "unwitnessed") if why else verdict.notes,
+        details=(*verdict.details, f"unwitnessed: {why}") if why else verdict.details,
+        witness=told_by_git(git, verdict.id, _NO_RUN),
+    )
 
 
 @cache

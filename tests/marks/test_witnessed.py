@@ -70,14 +70,57 @@ def test_a_push_is_this_clones_own_account(branches: tuple[str, ...] | None, say
 
 
 def test_a_mark_that_was_committed_late_says_so_and_the_claim_decides() -> None:
-    """The mark keeps its word and carries the sentence among its details; the claim about recording fails."""
+    """The mark keeps its word, with a note and why among its details; the claim about recording fails."""
     evidence = make_evidence(git=one_mark_late())
     late, other, claim = judge_mark(SPEEDUP, evidence), judge_mark(PARITY, evidence), judge_claim(RECORDED, evidence)
-    said = "git: its present value was committed after the first run that was registered under it"
+    said = "committed-late: its present value was committed after the first run that was registered under it"
 
     assert ("PASS", "FAIL") == (late.word, claim.word)
     assert [True, False] == [any(text.startswith(said) for text in one.details) for one in (late, other)]
-    assert official_refusal(claim) == official_refusal(judge_claim(RECORDED, make_evidence()))
+    assert [True, False, False] == ["committed-late" in one.notes for one in (late, other, claim)]
+    assert ["after the first run" in official_refusal(one) for one in (late, other)] == [True, False]
+
+
+def test_a_claim_that_was_committed_late_says_so_itself() -> None:
+    """What it stands on may have been chosen after the runs, whatever its checks say."""
+    one = replace(one_mark_late().marks[0], id="e1-wait")
+    verdict = judge_claim(e1_marks().claim("e1-wait"), make_evidence(git=replace(CLEAN_GIT, marks=(one,))))
+
+    assert ("PASS", ("committed-late",)) == (verdict.word, verdict.notes)
+    assert any(text.startswith("committed-late: ") for text in verdict.details)
+    assert "after the first run" in official_refusal(verdict)
+
+
+@pytest.mark.parametrize(
+    ("git", "why"),
+    [
+        pytest.param(None, "git was not asked", id="not-asked"),
+        pytest.param(no_git("no-repository"), "there is no git repository here", id="no-repository"),
+        pytest.param(no_git("shallow"), "this is a shallow clone (to do: git fetch --unshallow)", id="shallow"),
+        pytest.param(no_git("uncommitted"), "differs from what is committed", id="uncommitted"),
+        pytest.param(replace(CLEAN_GIT, clean=False), "is not what the history of HEAD holds", id="dirty"),
+        pytest.param(replace(CLEAN_GIT, ancestor=False), "is not what the history of HEAD holds", id="elsewhere"),
+        pytest.param(replace(CLEAN_GIT, lock_digest="ab" * 32), "changed on disk since", id="another-lock"),
+        pytest.param(replace(CLEAN_GIT, committer_date=""), "a date is missing", id="no-date"),
+        pytest.param(one_mark_late(elsewhere=True), "as a rebase or a squash leaves it", id="squashed"),
+    ],
+)
+def test_where_git_cannot_tell_an_official_session_does_not_pass(git: GitWitness | None, why: str) -> None:
+    """The mark keeps its word, notes `unwitnessed` with the reason, and is refused for that."""
+    verdict = speedup_under(git)
+
+    assert ("PASS", True) == (verdict.word, "unwitnessed" in verdict.notes)
+    assert [True] == [why in text for text in verdict.details if text.startswith("unwitnessed: ")]
+    assert "git does not show that its present value was committed before" in official_refusal(verdict)
+
+
+def test_what_git_dates_before_the_first_run_has_no_note() -> None:
+    """Neither of the two, nor has what is not frozen: that it is exploratory says more."""
+    loose = judge_mark(PARITY, make_evidence(lock=lambda _: freeze_some(), git=None))
+
+    for verdict in (speedup_under(CLEAN_GIT), loose):
+        assert not {"committed-late", "unwitnessed"} & set(verdict.notes)
+    assert ("exploratory",) == loose.qualifiers[-1:]
 
 
 def test_what_is_not_frozen_has_no_witness() -> None:

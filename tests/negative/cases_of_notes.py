@@ -17,7 +17,7 @@ from pytest_mixgpu.marks.stated import judge_value
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Rehearsal
 from tests.judging import e1_marks, make_evidence, with_runs
-from tests.negative.doctoring import LOST, amended, busy_cores, looser, planned, stand_in
+from tests.negative.doctoring import LOST, amended, busy_cores, looser, no_git, one_mark_late, planned, stand_in
 from tests.sample_doctors import Doctor, only, with_digests, with_score, with_speed, with_workers
 from tests.samples import FIRST_MOMENT, as_record, e1_plan, make_runs
 
@@ -81,6 +81,8 @@ NOTE_CASES = (
     NoteCase("code-changed", speedup(other_code), speedup(lambda: make_evidence(rehearsal=False))),
     NoteCase("unanchored", speedup(), speedup(all_kept_outside)),
     NoteCase("unattested", speedup(), speedup(all_signed)),
+    NoteCase("committed-late", speedup(lambda: make_evidence(git=one_mark_late())), speedup()),
+    NoteCase("unwitnessed", speedup(lambda: make_evidence(git=no_git("shallow"))), speedup()),
     NoteCase("mixed-environments", speedup(fleet(lambda run: with_workers(run, torch="9.9"))), speedup()),
     NoteCase(
         "deterministic-repeat", lambda: judge_mark(PARITY, made_again()), lambda: judge_mark(PARITY, make_evidence())

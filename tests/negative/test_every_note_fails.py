@@ -9,6 +9,7 @@ import pytest
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, Qualifier
+from pytest_mixgpu.marks.official import REFUSED_NOTES, official_refusal
 from pytest_mixgpu.marks.seals import tampering
 from tests.negative.cases_of_notes import (
     METRIC_CASES,
@@ -51,6 +52,17 @@ def test_what_does_not_match_its_seal_is_tampered(case: SealCase) -> None:
 
     assert "TAMPERED" == verdict.word
     assert case.says in " ".join([verdict.reason, *verdict.details])
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in NOTE_CASES if case.note in REFUSED_NOTES], ids=lambda case: case.note
+)
+def test_what_an_official_session_refuses_is_refused_for_that_note(case: NoteCase) -> None:
+    """The sentence about the note stands in the refusal where the note does, and not beside it."""
+    said = {str(note): text for note, text in REFUSED_NOTES.items()}[case.note]
+
+    assert said in official_refusal(case.shown())
+    assert said not in official_refusal(case.not_shown())
 
 
 def test_none_is_left_out() -> None:

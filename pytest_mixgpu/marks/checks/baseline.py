@@ -131,6 +131,6 @@ CHECKS = (
         name="not-compared-stated",
         about="comparisons that were not made are listed",
         look=not_compared_stated,
-        needs_runs=False,
+        reads_runs=False,
     ),
 )

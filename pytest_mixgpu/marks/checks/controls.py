@@ -98,7 +98,7 @@ def mixture_is_one(evidence: Evidence) -> Finding:
 
 
 CHECKS = (
-    Check(name="tolerance-frozen", about="the tolerance was set before", look=tolerance_frozen, needs_runs=False),
+    Check(name="tolerance-frozen", about="the tolerance was set before", look=tolerance_frozen, reads_runs=False),
     Check(name="controls-uniform", about="controls ran on uniform hardware", look=controls_uniform),
     Check(
         name="controls-same-schedule",

@@ -105,7 +105,7 @@ def wait_stated(evidence: Evidence) -> Finding:
 
 CHECKS = (
     Check(
-        name="planned-runs-stated", about="how many runs, with which seeds", look=planned_runs_stated, needs_runs=False
+        name="planned-runs-stated", about="how many runs, with which seeds", look=planned_runs_stated, reads_runs=False
     ),
     Check(name="planned-runs-made", about="all of them were made", look=planned_runs_made),
     Check(name="attempts-counted", about="failed, stopped and aborted runs are accounted for", look=attempts_counted),
@@ -114,6 +114,6 @@ CHECKS = (
         name="wait-stated",
         about="the wait for GPUs is measured apart or out of scope",
         look=wait_stated,
-        needs_runs=False,
+        reads_runs=False,
     ),
 )

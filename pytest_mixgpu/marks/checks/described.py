@@ -113,5 +113,5 @@ CHECKS = (
     Check(name="done-by-quality", about="done is a quality, not a number of steps", look=done_by_quality),
     Check(name="one-evaluator", about="one evaluator scored every run", look=one_evaluator),
     Check(name="one-data-set", about="every run opened the same data", look=one_data_set),
-    Check(name="limits-stated", about="what the numbers say nothing about", look=limits_stated, needs_runs=False),
+    Check(name="limits-stated", about="what the numbers say nothing about", look=limits_stated, speaks_before=True),
 )

@@ -31,5 +31,13 @@ class Check:
     about: str
     """The rule in one sentence."""
     look: Callable[[Evidence], Finding]
-    needs_runs: bool = True
-    """Whether it can say anything before anything ran."""
+    reads_runs: bool = True
+    """Whether what it says hangs on runs, and is worth no more than what vouches for their records. If not, it looks at
+    plan and lock alone."""
+    speaks_before: bool = False
+    """Whether it reads runs, and has something to say before any was made."""
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether it can say nothing before anything ran."""
+        return self.reads_runs and not self.speaks_before

@@ -4,9 +4,15 @@ from collections.abc import Sized
 
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.git import Bringing, GitWitness, is_before, parse_moment
+from pytest_mixgpu.marks.git import GitWitness, is_before, parse_moment
 from pytest_mixgpu.marks.since import first_registered, last_change
-from pytest_mixgpu.marks.witnessed import CANNOT_SHOW, bringing_of
+from pytest_mixgpu.marks.witnessed import (
+    CANNOT_SHOW,
+    bringing_of,
+    is_of_lock,
+    stood_on_another_line,
+    told_of_elsewhere,
+)
 
 _FREEZE = "pytest --passmark-freeze, then commit the lock before the first run"
 
@@ -81,7 +87,12 @@ def frozen_before_first_run(evidence: Evidence) -> Finding:
 def committed_before_first_run(evidence: Evidence) -> Finding:
     """The commit that brought each mark as it is now is in the history and older than the first run under it."""
     git, lock = evidence.git, evidence.lock
-    if git is None or lock is None or git.problem or not (git.ancestor and git.clean and _is_same_lock(evidence)):
+    if (
+        git is None
+        or lock is None
+        or git.problem
+        or not (git.ancestor and git.clean and is_of_lock(git, evidence.lock_digest))
+    ):
         return _unwitnessed(evidence)
     late: dict[str, str] = {}
     open_: dict[str, str] = {}
@@ -100,35 +111,18 @@ def committed_before_first_run(evidence: Evidence) -> Finding:
         elif in_time:
             stated[f"the lock came with {text}"] = None
             stated |= dict.fromkeys(f"{text}: {remark}" for remark in found.remarks)
-        elif found.elsewhere is not None and not found.elsewhere.ancestor and is_before(found.elsewhere, first.at):
-            open_[f"{text} came after the first run that was registered under it ({first.at}); {_other(found)}"] = (
+        elif found.elsewhere is not None and stood_on_another_line(found, first.at):
+            after = f"{text} came after the first run that was registered under it ({first.at})"
+            open_[f"{after}; {told_of_elsewhere(found)}"] = (
                 f"judge in a checkout of {found.elsewhere.commit[:12]}, or merge it without a squash"
             )
         else:
             reason = f"the lock's {text} is after the first run that was registered under it ({first.at})"
-            late[reason + (f"; {_other(found)}" if found.elsewhere else "")] = _too_late(evidence)
+            late[reason + (f"; {told_of_elsewhere(found)}" if found.elsewhere else "")] = _too_late(evidence)
     if late or open_:
         remedy = next(remedy for remedy in (late or open_).values())
         return Finding(missing=(*late, *open_), word="FAIL" if late else "UNJUDGED", remedy=remedy)
     return Finding(stated=(*stated, CANNOT_SHOW))
-
-
-def _other(found: Bringing) -> str:
-    """Say where the same value stood before."""
-    other = found.elsewhere
-    if other is None:
-        return ""
-    where = (
-        "which is in the history of HEAD, but the lock was changed and changed back since"
-        if other.ancestor
-        else "which is not in the history of HEAD, as a rebase or a squash leaves it"
-    )
-    return f"the same value stood in commit {other.commit[:12]} of {other.committer_date}, {where}"
-
-
-def _is_same_lock(evidence: Evidence) -> bool:
-    """Whether what git was asked of is what is judged by: the file may have changed since it was read."""
-    return evidence.git is None or evidence.git.lock_digest in {"", evidence.lock_digest}
 
 
 def _unwitnessed(evidence: Evidence) -> Finding:
@@ -141,7 +135,7 @@ def _unwitnessed(evidence: Evidence) -> Finding:
         return Finding(missing=(text,), word="UNJUDGED", remedy=_commit_remedy(evidence, git))
     if evidence.lock is None:
         return Finding(missing=("there is no lock to compare with the first run",), remedy=_FREEZE)
-    if not _is_same_lock(evidence):
+    if not is_of_lock(git, evidence.lock_digest):
         text = "the lock was changed on disk since this session read it"
         return Finding(missing=(text,), word="UNJUDGED", remedy="run again")
     return Finding(
@@ -184,12 +178,12 @@ def amendments_explained(evidence: Evidence) -> Finding:
 
 
 CHECKS = (
-    Check(name="question-asked", about="the plan asks a question", look=question_asked, needs_runs=False),
+    Check(name="question-asked", about="the plan asks a question", look=question_asked, reads_runs=False),
     Check(
         name="marks-frozen",
         about="the lock holds every mark and claim as the tests do",
         look=marks_frozen,
-        needs_runs=False,
+        reads_runs=False,
     ),
     Check(
         name="frozen-before-first-run",
@@ -201,6 +195,6 @@ CHECKS = (
         name="amendments-explained",
         about="changes say when, why and from what",
         look=amendments_explained,
-        needs_runs=False,
+        reads_runs=False,
     ),
 )
