@@ -1,7 +1,8 @@
 """A worker's sign of life: (round, phase) and a heartbeat on one page of shared memory. Imports no torch.
 
 Shared memory rather than messages: what a worker did last stays readable after SIGKILL, it costs the supervisor no
-wake-up in the middle of a measured round, and CLOCK_MONOTONIC is the same for both sides.
+wake-up in the middle of a measured round, and CLOCK_MONOTONIC is the same for both sides. One byte goes the other way:
+the supervisor's word that the run is over, which is there before any worker can have left because of it.
 """
 
 import mmap
@@ -17,6 +18,7 @@ PAGE_BYTES = 4096
 _BEAT = struct.Struct("<d")
 _SLOT = struct.Struct("<dqBB110s")
 _ACTIVE_OFFSET = 8
+_OVER_OFFSET = 64
 _SLOT_OFFSETS = (128, 256)
 _NO_ROUND = -1
 
@@ -33,7 +35,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Board:
-    """One page that a worker writes and its supervisor reads.
+    """One page that a worker writes and its supervisor reads, but for the end of the run, which the supervisor writes.
 
     Args:
         fd: a memory file of `PAGE_BYTES`, from `open_page`; it may be closed afterwards.
@@ -94,6 +96,15 @@ class Board:
             since_s=since_s,
             awaits_supervisor=bool(awaits),
         )
+
+    def declare_over(self) -> None:
+        """Say, as the supervisor, that the run is over and that workers leave from now on."""
+        self._page[_OVER_OFFSET] = 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the supervisor has ended the run in order."""
+        return bool(self._page[_OVER_OFFSET])
 
     def close(self) -> None:
         """Unmap the page."""

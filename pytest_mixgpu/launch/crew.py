@@ -43,6 +43,7 @@ class LocalCrew:
         self._last_tick_s = self._awake_s = asked_s
         self._last_look_s = self._last_work_s = asked_s
         self._num_oom_kills = _count_oom_kills()
+        self._has_failed = False
         self._stopped = False
 
     def add(self, task: Task, zygote: Zygote, request: Fork) -> None:
@@ -163,6 +164,7 @@ class LocalCrew:
         )
 
     def _error(self, cause: Cause) -> RunFailedError:
+        self._has_failed = True
         member = self._members[cause.worker]
         device, status = member.task.device, member.board.read()
         where = f" on {device.kind} {device.id}" if device is not None else ""
@@ -207,6 +209,10 @@ class LocalCrew:
             self._selector.close()
 
     def _end_gently(self) -> None:
+        if not self._has_failed:
+            # Told to all before the first is asked to leave: whoever sees it gone then knows that nothing went wrong.
+            for member in self._members.values():
+                member.board.declare_over()
         for member in self._members.values():
             with contextlib.suppress(OSError):
                 member.line.shutdown(socket.SHUT_WR)

@@ -99,7 +99,11 @@ class Crew(Protocol):
         """
 
     def stop(self) -> None:
-        """End all workers; nothing is left running when this returns."""
+        """End all workers; nothing is left running when this returns.
+
+        Workers do not end in the same instant. Where none was to blame before, one that sees another one go leaves
+        without a word, too: its log shows no failure that was none.
+        """
 
     def __enter__(self) -> Self: ...
 

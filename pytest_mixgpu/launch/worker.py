@@ -94,14 +94,26 @@ def run_worker(request: Fork, *, line: socket.socket, board_fd: int, parent_pid:
     try:
         board = Board(board_fd)
         os.close(board_fd)
-        code = _run_entry(WorkerChannel(line, board), board, request, parent_pid)
-    except BaseException:  # noqa: BLE001 - the process ends here, and its log must say why
+        code = _run_to_end(WorkerChannel(line, board), board, request, parent_pid)
+    except Exception:  # noqa: BLE001 - of the board; what comes later is told where it happens
         traceback.print_exc()
     finally:
+        # SIGTERM is ignored by now, or has raised and does so once only: nothing unwinds into the parent's frames.
+        os._exit(code)
+
+
+def _run_to_end(channel: WorkerChannel, board: Board, request: Fork, parent_pid: int) -> int:
+    try:
+        return _run_entry(channel, board, request, parent_pid)
+    except BaseException as error:  # noqa: BLE001 - the process ends here, and its log must say why
+        if not _is_orderly(error, board):
+            traceback.print_exc()
+        return EXIT_OF_FAILURE
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        os._exit(code)
 
 
 def _become(request: Fork, parent_pid: int) -> None:
@@ -132,6 +144,7 @@ def _become(request: Fork, parent_pid: int) -> None:
 
 
 def _leave(_signum: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough; a second time might hit the end of the process
     raise SystemExit(0)
 
 
@@ -156,6 +169,9 @@ def _run_entry(channel: WorkerChannel, board: Board, request: Fork, parent_pid: 
         return leave.code if isinstance(leave.code, int) else int(leave.code is not None)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the supervisor must hear of it
         at_s = time.monotonic()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a wish to stop must not cut what is said now in two
+        if _is_orderly(error, board):
+            return 0
         traceback.print_exc()
         channel.tell("failure", describe_failure(error, at_s=at_s))
         return EXIT_OF_FAILURE
@@ -163,16 +179,26 @@ def _run_entry(channel: WorkerChannel, board: Board, request: Fork, parent_pid: 
     return 0
 
 
+def _is_orderly(error: BaseException, board: Board) -> bool:
+    """Whether this is how workers end when the supervisor ends the run: they leave, or others left before them."""
+    if isinstance(error, SystemExit):  # SIGTERM may come while another error is on its way
+        return error.__context__ is None or _is_orderly(error.__context__, board)
+    return board.is_over and _is_lost_peer(error)
+
+
+def _is_lost_peer(error: BaseException) -> bool:
+    """Whether an error looks like the consequence of another worker's end."""
+    return isinstance(error, ConnectionError | EOFError | TimeoutError) or (
+        isinstance(error, RuntimeError) and any(words in str(error).lower() for words in _LOST_PEER_WORDS)
+    )
+
+
 def describe_failure(error: BaseException, *, at_s: float) -> Message:
     """Say what was raised, and whether it looks like the consequence of another worker's end."""
-    text = str(error)
-    lost = isinstance(error, ConnectionError | EOFError | TimeoutError) or (
-        isinstance(error, RuntimeError) and any(words in text.lower() for words in _LOST_PEER_WORDS)
-    )
     return {
         "type": type(error).__name__,
-        "text": text[:2000],
+        "text": str(error)[:2000],
         "at_s": at_s,
-        "lost_peer": lost,
+        "lost_peer": _is_lost_peer(error),
         "peer": error.peer if isinstance(error, PeerLostError) else "",
     }

@@ -1,8 +1,11 @@
 """What workers do in the tests of this room: entry functions, one a behaviour."""
 
+import atexit
 import importlib
+import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -81,6 +84,41 @@ def lose_connection(channel: Channel, payload: Message) -> None:
     """Raise at once what a transport raises when the other end is gone."""
     channel.status(phase="send", round_index=5)
     raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1234")
+
+
+def hold_line(channel: Channel, payload: Message) -> None:
+    """Let a peer connect, and leave as soon as the supervisor wishes it, which the peer sees."""
+    del payload
+    server = socket.create_server(("127.0.0.1", 0))
+    channel.send({"kind": "listening", "port": server.getsockname()[1]})
+    _line = server.accept()
+    channel.send({"kind": "joined"})
+    channel.receive()
+
+
+def outlive_peer(channel: Channel, payload: Message) -> None:
+    """Connect to a peer, wait until it is gone, and raise what the payload says; slow to follow a wish to stop."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with socket.create_connection(("127.0.0.1", int(channel.receive()["port"]))) as line:  # type: ignore[call-overload]
+        while line.recv(1):
+            pass
+    raise PeerLostError("p-0") if payload["error"] == "lost" else ValueError("the weights are gone")
+
+
+class _Asking(io.StringIO):
+    """A stream that brings the wish to stop in the very moment in which the worker ends."""
+
+    def flush(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_while_asked(channel: Channel, payload: Message) -> None:
+    """Leave at the supervisor's wish, with a second one on the way out; what the parent would do at its exit shows."""
+    del payload
+    atexit.register(os.write, 2, b"the parent's exit handlers ran\n")
+    sys.stdout = _Asking()
+    channel.send({"kind": "ready"})
+    channel.receive()
 
 
 def kill_itself_later(channel: Channel, payload: Message) -> None:

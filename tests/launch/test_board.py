@@ -69,3 +69,17 @@ def test_any_phase_is_readable(phases: list[str], round_index: int) -> None:
     assert status is not None
     assert phases[-1].encode()[:100].decode(errors="ignore")[:20] == status.phase[:20]
     assert round_index == status.round_index
+
+
+def test_the_end_is_declared_beside_what_was_said(ends: tuple[Board, Board]) -> None:
+    """The supervisor's one word reaches the worker, and leaves the worker's own words alone."""
+    worker, supervisor = ends
+    worker.write(phase="compute", round_index=4)
+    worker.beat()
+    before = (supervisor.read(), supervisor.beat_s)
+    is_over = [worker.is_over]
+    supervisor.declare_over()
+    is_over.append(worker.is_over)
+
+    assert [False, True] == is_over
+    assert before == (supervisor.read(), supervisor.beat_s)
