@@ -26,6 +26,10 @@ from pytest_mixgpu.records.model import Role
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
 
 
+_MAX_CAUSES = 2
+"""So many causes fit into one sentence; the details hold all."""
+
+
 def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
     """Judge a mark on the runs of an experiment.
 
@@ -144,11 +148,18 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
     worst_of_all = -math.inf if mark.comparator == "at_least" else math.inf
     worst = spread_of([*kept, *[worst_of_all] * num_worst]).median if num_worst else verdict.value
     if meets(worst, mark.comparator, verdict.bound) != passes:
-        reason = _flipped(evidence, found, unreadable, num_worst)
-        return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
+        reason, causes = _flipped(evidence, found, unreadable, num_worst)
+        return replace(
+            verdict,
+            word="UNJUDGED",
+            reason=reason,
+            details=tuple(dict.fromkeys((*causes, *verdict.details))),
+            remedy=_further(evidence, found),
+        )
     planned = evidence.seeds.runs
-    if not evidence.rehearsal and len(found.values) < planned:
-        reason = f"{len(found.values)} of {planned} planned runs were made"
+    made = _whole_repeats(evidence) if metric.is_of_whole else len(found.values)
+    if not evidence.rehearsal and made < planned:
+        reason = f"{made} of {planned} planned runs were made"
         return replace(verdict, word="UNJUDGED", reason=reason, remedy=_further(evidence, found))
     if not evidence.rehearsal:
         # An attempt that counts as the worst value speaks against a mark, and is no run that speaks for it.
@@ -180,6 +191,14 @@ def _further(evidence: Evidence, found: Measurement, mark: PassMark | None = Non
         "no further runs are planned: a new report folder (--mixgpu-report=DIR) starts anew, and this one is kept "
         "beside it"
     )
+
+
+def _whole_repeats(evidence: Evidence) -> int:
+    """Count the repeats that every planned role completed: a value of the whole experiment stands on all of them."""
+    repeats: dict[str, set[int]] = {role.name: set() for role in evidence.roles}
+    for run in evidence.completed:
+        repeats.setdefault(run.header.name, set()).add(run.header.repeat)
+    return len(set.intersection(*repeats.values())) if repeats else 0
 
 
 def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tuple[float, str]:
@@ -256,14 +275,19 @@ def _concerns(role: str, found: Measurement, metric: Metric) -> bool:
     return role in _ROLES.get(metric.name, ()) or role in {run.header.role for run in found.runs}
 
 
-def _flipped(evidence: Evidence, found: Measurement, unreadable: Sequence[LostRun], num_worst: int) -> str:
+def _flipped(
+    evidence: Evidence, found: Measurement, unreadable: Sequence[LostRun], num_worst: int
+) -> tuple[str, tuple[str, ...]]:
+    """Say that lost attempts decide, with the first cause, and all causes apart: there can be several a round."""
     causes = [
         *(why_unfinished(run, running=evidence.ledger.running) for run in found.lost),
         *(why_unreadable(run) for run in unreadable),
         *(blemish.sentence for blemish in (*found.unfit, *found.disturbed)),
     ]
     many = f"{num_worst} attempts that count" if num_worst > 1 else "1 attempt that counts"
-    return f"{many} as the worst value would change the verdict: {'; '.join(causes)}"
+    shown = "; ".join(causes[:_MAX_CAUSES])
+    more = f"; and {len(causes) - _MAX_CAUSES} more, in the details" if len(causes) > _MAX_CAUSES else ""
+    return f"{many} as the worst value would change the verdict: {shown}{more}", tuple(causes) if more else ()
 
 
 def qualifiers_of(evidence: Evidence, *, frozen: bool) -> tuple[Qualifier, ...]:

@@ -10,7 +10,7 @@ from pytest_mixgpu.marks.evidence import LostRun
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.records.plan import Plan
-from tests.judging import make_evidence, with_prices
+from tests.judging import make_evidence, with_prices, with_runs
 from tests.sample_doctors import Doctor, as_aborted, as_failed, only, with_outcome, with_score
 from tests.samples import e1_plan
 
@@ -169,3 +169,14 @@ def test_cost_beside_a_lost_run_is_unjudged_and_names_it() -> None:
     verdict = judge_mark(mark, make_evidence(lost=(lost,)))
 
     assert ("UNJUDGED", True) == (verdict.word, "run gone (mixed) is registered" in verdict.reason)
+
+
+@pytest.mark.parametrize(("made", "word"), [(3, "PASS"), (2, "UNJUDGED")])
+def test_one_bill_of_all_planned_runs_is_judged_and_one_of_fewer_is_not(made: int, word: str) -> None:
+    """The bill is one number however many runs it adds up; that all were made, each role has to show."""
+    plan = with_runs(with_prices(e1_plan()), 3)
+    mark = PassMark(id="a", metric="cost_per_result", comparator="at_most", bound=1e6, unit="USD")
+    verdict = judge_mark(mark, make_evidence(plan=plan, rehearsal=False, repeats=made))
+
+    assert word == verdict.word, verdict
+    assert ("2 of 3 planned runs were made" in verdict.reason) == (made == 2)
