@@ -9,11 +9,14 @@ from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
-from pytest_mixgpu.report.figures.bounds import mark_figure_id, mark_figures
+from pytest_mixgpu.report.figures.bounds import mark_figures
+from pytest_mixgpu.report.figures.chosen import judged_runs
 from pytest_mixgpu.report.figures.draw import HOW_TO_DRAW
+from pytest_mixgpu.report.figures.phase_bars import phase_figures
+from pytest_mixgpu.report.figures.timeline import timeline_figures
 from pytest_mixgpu.report.model import Figures
 
-__all__ = ["HOW_TO_DRAW", "Figures", "figures_of", "mark_figure_id"]
+__all__ = ["HOW_TO_DRAW", "Figures", "figures_of"]
 
 
 def figures_of(
@@ -27,5 +30,6 @@ def figures_of(
         plan: of the suite.
         evidence: what the judge looked at; without it nothing is shown that takes its choice of runs.
     """
-    del records, plan, evidence
-    return Figures(marks=mark_figures(verdicts))
+    del plan, evidence
+    judged = judged_runs(verdicts, records)
+    return Figures(marks=mark_figures(verdicts), time=(*phase_figures(judged), *timeline_figures(judged)))

@@ -1,7 +1,6 @@
 """One chart a mark: its value against the bound, every run as a point, the interval."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -26,15 +25,10 @@ def mark_figures(verdicts: Sequence[Verdict]) -> tuple[Figure, ...]:
     """Draw every mark that has a finite value and a finite bound; of two verdicts on one mark the first."""
     found: dict[str, Figure] = {}
     for verdict in verdicts:
-        value, bound, id_ = verdict.value, verdict.bound, mark_figure_id(verdict.id)
+        value, bound, id_ = verdict.value, verdict.bound, f"mark-{clean(verdict.id)}"
         if value is not None and bound is not None and math.isfinite(value) and math.isfinite(bound):
             found[id_] = found.get(id_) or _figure(verdict, id_, value, bound)
     return tuple(found.values())
-
-
-def mark_figure_id(mark_id: str) -> str:
-    """Return the id of the figure of a mark: an anchor, whatever the mark is called."""
-    return f"figure-mark-{re.sub('[^A-Za-z0-9-]+', '-', mark_id)[:80]}"
 
 
 def _figure(verdict: Verdict, id_: str, value: float, bound: float) -> Figure:

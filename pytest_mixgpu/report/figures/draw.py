@@ -4,8 +4,10 @@ What the renderer writes is taken apart again and put together from a short list
 found a way into it as markup, a link or a style ends here. Imports altair and vl-convert when something is drawn.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
@@ -25,10 +27,10 @@ FONT: Final = "Liberation Sans"
 
 _NAMESPACE: Final = "{http://www.w3.org/2000/svg}"
 _ELEMENTS: Final = frozenset({"svg", "g", "path", "line", "text", "tspan", "rect", "circle", "defs", "clipPath"})
-_GEOMETRY: Final = "d transform x y x1 y1 x2 y2 width height cx cy r viewBox id clip-path"
+_GEOMETRY: Final = frozenset(("d", "transform", "x", "y", "x1", "y1", "x2", "y2", "width", "height", "cx", "cy", "r"))
 _PAINT: Final = "fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset opacity"
 _TEXT: Final = "text-anchor font-size font-weight font-style"
-_ATTRIBUTES: Final = frozenset(f"{_GEOMETRY} {_PAINT} {_TEXT}".split())
+_ATTRIBUTES: Final = _GEOMETRY | frozenset(f"{_PAINT} {_TEXT} id clip-path".split())
 _LONG_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
 _IDLE: Final = {"opacity": "1", "stroke-opacity": "1", "fill-opacity": "1", "font-weight": "normal"}
 """Attributes that say what holds anyway."""
@@ -57,22 +59,26 @@ def svg_of(chart: "Callable[[], Chart]", datasets: "Datasets", *, id: str, label
 
     specification = _configured(chart()).to_dict()
     specification["datasets"] = {name: [dict(row) for row in rows] for name, rows in datasets.items()}
-    return tidied(vl_convert.vegalite_to_svg(specification, allowed_base_urls=[]), id=id, label=label)
+    # A number that is not finite is refused here, with a message, and not by a scale that never ends.
+    text = json.dumps(specification, allow_nan=False)
+    return tidied(vl_convert.vegalite_to_svg(text, allowed_base_urls=[]), id=id, label=label)
 
 
 def tidied(raw: str, *, id: str, label: str) -> str:  # noqa: A002
     """Keep of a drawing what is seen: no style, no link, no address, no id that another drawing has."""
     root = ET.fromstring(raw)  # noqa: S314 - the renderer wrote it here and now
+    own = sha256(id.encode("utf-8", "replace")).hexdigest()[:8]
     ids: dict[str, str] = {}
     for element in root.iter():
         found = element.get("id")
         if found is not None:
-            ids[found] = f"{id}-{len(ids)}"
+            ids[found] = f"drawn-{own}-{len(ids)}"
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
     _tidy(root, ids)
-    _, _, width, height = map(float, root.get("viewBox", "0 0 0 0").split())
     # One width for all, so that text is as large in each of them.
     view = f"0 0 {max(width, VIEW_WIDTH):g} {height:g}"
-    root.attrib = {"viewBox": view, "width": "100%", "class": "chart", "role": "img", "aria-label": label}
+    root.attrib = {"xmlns": _NAMESPACE.strip("{}"), "viewBox": view, "width": f"{VIEW_WIDTH}"}
+    root.attrib |= {"role": "img", "aria-label": label}
     # Fonts that are as wide as the one that was measured with.
     root.set("font-family", f"{FONT}, Arial, Helvetica, sans-serif")
     return ET.tostring(root, encoding="unicode")
@@ -103,6 +109,7 @@ def _configured(chart: "Chart") -> "Chart":
             titleFontSize=TEXT_SIZE,
             titleFontWeight="normal",
             labelLimit=260,
+            titleLimit=0,
             orient="top",
             symbolSize=90,
         )
@@ -143,6 +150,6 @@ def _value(key: str, value: str, ids: Mapping[str, str]) -> str:
         return ids[value]
     if key == "clip-path":
         return f"url(#{ids[value.removeprefix('url(#').removesuffix(')')]})"
-    if key in {"d", "transform"}:
+    if key in _GEOMETRY:
         return _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)
     return value
