@@ -15,12 +15,15 @@ UNKNOWN: Final = "unknown"
 _MAX_DIGITS: Final = 17
 """Any two different doubles differ within this many significant digits."""
 
+_HUGE: Final = 1e21
+"""From here on digits before the point tell nobody anything: an exponent is written."""
+
 _DURATIONS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SIZES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def format_number(value: float, *, digits: int = 3) -> str:
-    """Round to significant digits and write without an exponent: `1.88`, `0.0305`, `1,347`.
+    """Round to significant digits and write without an exponent: `1.88`, `0.0305`, `1,347`. From 1e21 on it has one.
 
     Args:
         value: any float; what is not finite is said in words.
@@ -32,6 +35,8 @@ def format_number(value: float, *, digits: int = 3) -> str:
         return "infinite" if value > 0 else "-infinite"
     if value == 0:
         return "0"
+    if abs(value) >= _HUGE:
+        return f"{value:.{digits - 1}e}"
     rounded = _to_significant(value, digits)
     decimals = max(0, digits - 1 - rounded.adjusted())
     return f"{rounded:,.{decimals}f}"
@@ -41,6 +46,8 @@ def format_exact(value: float) -> str:
     """Write a bound as it was set, without invented digits: `11.2`, `0.5`, `90`."""
     if not math.isfinite(value):
         return format_number(value)
+    if abs(value) >= _HUGE:
+        return f"{value:.12g}"
     text = f"{Decimal(f'{value:.12g}'):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -54,9 +61,11 @@ def format_beside(value: float, bound: float, *, digits: int = 3) -> tuple[str, 
         text = format_exact(bound)
         return text, text
     bound_text = format_exact(bound)
+    if not (math.isfinite(value) and math.isfinite(bound)):
+        return format_number(value), bound_text
     for num_digits in range(digits, _MAX_DIGITS + 1):
         text = format_number(value, digits=num_digits)
-        if not math.isfinite(value) or _looks_on_its_side(text, value, bound):
+        if _looks_on_its_side(text, value, bound):
             return text, bound_text
     return repr(value), repr(bound)
 
@@ -98,7 +107,7 @@ def format_duration(seconds: float | None) -> str:
     """Write a duration: `12.3 ms`, `1.88 s`, `2 min 05 s`, `3 h 12 min`."""
     if seconds is None:
         return UNKNOWN
-    if not math.isfinite(seconds) or seconds == 0:
+    if not math.isfinite(seconds) or seconds == 0 or abs(seconds) >= _HUGE:
         return f"{format_number(seconds)} s"
     if seconds < 0:
         return f"-{format_duration(-seconds)}"
@@ -156,7 +165,8 @@ def _to_significant(value: float, digits: int) -> Decimal:
     exact = Decimal(value)
     place = Decimal(1).scaleb(max(exact.adjusted() - digits + 1, -400))
     if place > 1:
-        place = Decimal(1)
+        # `quantize` refuses what has more digits than its context.
+        return exact.to_integral_value(rounding=ROUND_HALF_EVEN)
     rounded = exact.quantize(place, rounding=ROUND_HALF_EVEN)
     # 9.996 becomes 10.00: one digit too many, so it is rounded once more at the coarser place.
     if rounded.adjusted() > exact.adjusted() and place < 1:
