@@ -9,32 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from pytest_mixgpu.errors import MixgpuError
-from pytest_mixgpu.marks.lock import broken_seals, lock_digest, missing_from
-from pytest_mixgpu.marks.model import Claim, PassMark, Verdict
+from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.plugin.again import again_command
-from pytest_mixgpu.plugin.keys import LOCK_NAME
-from pytest_mixgpu.plugin.opinions import unjudged
+from pytest_mixgpu.plugin.junit_file import JunitFile
+from pytest_mixgpu.plugin.left_out import left_out_of
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore
+from pytest_mixgpu.report.figures import figures_of
 from pytest_mixgpu.report.html import write_page
+from pytest_mixgpu.report.junit import suite_properties
 from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.rows import build_report
-from pytest_mixgpu.report.terminal import summary_lines, wrapped
+from pytest_mixgpu.report.sanitise import clean, clean_for_log
+from pytest_mixgpu.report.terminal import summary_lines, verdict_text, wrapped
 from pytest_mixgpu.report.verdict_rows import gravest_word
 from pytest_mixgpu.report.verdicts import write_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
 
     from pytest_mixgpu.devices.model import Pool
-    from pytest_mixgpu.marks.lock import Lock
     from pytest_mixgpu.plugin.session import MixgpuSession
     from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.model import HostFacts, RunRecord
@@ -60,6 +59,7 @@ class Outcomes:
         self._flipped: set[str] = set()
         """Tests that were reported as passed with a verdict that fails: a hook of somebody's came after ours."""
         self._reports: list[tuple[Suite, Report, Path]] = []
+        self._junit = JunitFile.of(session.config)
         self._left_out: list[str] = []
         self._troubles: list[str] = []
         self._stopped = False
@@ -91,6 +91,8 @@ class Outcomes:
             pytest_session.shouldfail or pytest_session.shouldstop
         )
         unreported = self._take_over(spoken)
+        if self._junit is not None:
+            self._junit.tell_in_sentences()
         judged = [Path(one.folder) for one in self._all()]
         for folder in dict.fromkeys([*judged, *(suite.folder for suite in self._session.suites()), *folders]):
             self._settle(self._session.suite_at(folder))
@@ -120,10 +122,13 @@ class Outcomes:
             failing = [one.verdict.id for one in found if not one.verdict.passed]
             if failing:
                 fails = True
-                self._troubles.append(
+                text = (
                     f"mixgpu: {test} was not reported as it was judged ({', '.join(failing)} failed): a plugin or hook "
                     "ran it again or changed its report, or it ended the session; what was judged stands"
                 )
+                self._troubles.append(text)
+                if self._junit is not None:
+                    self._junit.add_case(f"{test} (as it was judged)", clean_for_log(text), outcome="failed")
         return fails
 
     def _all(self) -> list[Judged]:
@@ -187,11 +192,12 @@ class Outcomes:
         occasion = self._occasion(suite, mine)
         judged = [one.verdict for one in mine]
         host, pool = self._measured_on(suite)
+        records = self._records(suite)
 
         def report_on(verdicts: list[Verdict]) -> Report:
             return build_report(
                 verdicts,
-                self._records(suite),
+                records,
                 occasion=occasion,
                 plan=suite.plan,
                 evidence=self._session.evidence_of(suite),
@@ -200,11 +206,32 @@ class Outcomes:
             )
 
         verdicts = [*judged, *left_out]
+        self._tell_junit(suite, report_on(verdicts), verdicts, left_out)
         write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
         page = report_on(verdicts)
-        write_page(folder / "index.html", page)
+        evidence = self._session.evidence_of(suite)
+        figures = figures_of(verdicts, records, plan=suite.plan, evidence=evidence)
+        write_page(folder / "index.html", page, figures)
         if judged:
             self._reports.append((suite, report_on(judged) if left_out else page, folder / "index.html"))
+
+    def _tell_junit(self, suite: Suite, report: Report, verdicts: list[Verdict], left_out: list[Verdict]) -> None:
+        """Hand the suite's properties and what was left out to the XML file, if there is one."""
+        if self._junit is None:
+            return
+        options, config = self._session.options, self._session.config
+        for verdict in left_out:
+            place = f"{shown(suite.lock_path, config)}::{clean(verdict.id)}"
+            self._junit.add_case(place, verdict_text(verdict), outcome="failed" if options.official else "skipped")
+        self._junit.add_suite(
+            suite_properties(
+                report,
+                verdicts,
+                page=shown(options.report / suite.name / "index.html", config),
+                again=again_command(suite, options, config) if report.runs else "",
+                each=self._junit.is_strict,
+            )
+        )
 
     def _measured_on(self, suite: Suite) -> tuple[HostFacts | None, Pool | None]:
         """Host and pool of this session; none where it judged records, which state their own."""
@@ -229,6 +256,7 @@ class Outcomes:
             mode="records" if options.records else "measured",
             folder=shown(options.records[0] if options.records else options.report, self._session.config),
             command=scrub_command(tuple(sys.argv)),
+            again=again_command(suite, options, self._session.config),
             titles={judged.verdict.id: judged.title for judged in mine},
             tests={judged.verdict.id: judged.test for judged in mine},
             order=tuple(judged.verdict.id for judged in mine),
@@ -246,29 +274,6 @@ class Outcomes:
 
 def _width(reporter: pytest.TerminalReporter) -> int:
     return reporter._tw.fullwidth  # noqa: SLF001  (the only public way to a terminal's width is its writer)
-
-
-def left_out_of(lock: Lock | None, judged: AbstractSet[str], *, why: str) -> list[Verdict]:
-    """One verdict for each frozen mark and claim of which a session says nothing: UNJUDGED, never silence.
-
-    A lock that was edited past its chain is TAMPERED here too, where no test is left to say so.
-    """
-    missing = () if lock is None else missing_from(lock, tuple(judged))
-    if lock is None or not missing:
-        return []
-    frozen: list[PassMark | Claim] = [*lock.marks, *lock.claims]
-    seals = broken_seals(lock)
-    reason = seals[0] if seals else f"frozen in {LOCK_NAME}, and {why}"
-    return [
-        replace(
-            unjudged(mark, reason),
-            word="TAMPERED" if seals else "UNJUDGED",
-            lock_digest=lock_digest(lock),
-            frozen_at=lock.frozen_since(mark.id),
-        )
-        for mark in frozen
-        if mark.id in missing
-    ]
 
 
 def _judged(row: dict[str, Any]) -> Judged:

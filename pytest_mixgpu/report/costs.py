@@ -6,6 +6,7 @@ from pytest_mixgpu import units
 from pytest_mixgpu.marks.cost import Cost, CostItem
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Prices
+from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
 
@@ -26,7 +27,7 @@ def cost_section(records: Sequence[RunRecord], plan: Plan | None, cost: Cost | N
         pairs=(*_result_pairs(cost), *_price_pairs(prices)),
         tables=(
             *(() if cost is None else (_bill_table(cost),)),
-            *((Table(head=head, rows=rows, caption="Where the leased time of each run went"),) if rows else ()),
+            *((folded(Table(head=head, rows=rows, caption="Where the leased time of each run went")),) if rows else ()),
         ),
     )
 

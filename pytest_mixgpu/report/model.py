@@ -22,6 +22,8 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     folder: str = ""
     """Where runs and ledger lie, as the reader will look for them."""
     command: tuple[str, ...] = ()
+    again: str = ""
+    """The command that takes the verdicts again from the records, one line to copy."""
     titles: dict[str, str] = {}
     """What a mark or claim asks, in words, by its id: the docstring of its test."""
     tests: dict[str, str] = {}
@@ -145,15 +147,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     marks: tuple[MarkRow, ...]
 
 
-class PhaseBar(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One segment of a participant's round, to be drawn."""
-
-    phase: str
-    start_permille: int
-    width_permille: int
-    label: str
-
-
 class PhaseRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The phases of one participant in one round."""
 
@@ -166,7 +159,8 @@ class PhaseRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     overlap: str
     foreign: str
     """Share of its core that other processes took meanwhile."""
-    bars: tuple[PhaseBar, ...] = ()
+    wait_s: float = 0.0
+    """To sort by; the only number here that is not text."""
 
 
 class PhaseTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -241,8 +235,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     answer: Answer
     facts: tuple[Pair, ...]
     """Pool, dates, runs: what a reader asks first."""
-    again: tuple[str, ...]
-    """The command that takes the verdict again; empty where there are no runs to judge."""
+    again: str
+    """The command that takes the verdicts again; empty where there are no runs to judge."""
     banner: tuple[str, ...]
     """Sentences that stand above everything else: rehearsal, tampering, what is preliminary."""
     items: tuple[Item, ...]
@@ -252,6 +246,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     runs: tuple[RunRow, ...]
     conditions: Section
     environment: Section
+    placement: Section
+    scores: Table
+    """Of final weights on the test set."""
     cost: Section
     not_shown: Section
     seals: tuple[Pair, ...]

@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from statistics import median_low
+from typing import Final
 
 from pytest_mixgpu import units
 from pytest_mixgpu.records.model import RoundLine, RunRecord
-from pytest_mixgpu.report.model import PhaseBar, PhaseRow, PhaseTable
+from pytest_mixgpu.report.model import PhaseRow, PhaseTable, Table
 from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.timing.model import PHASES, Segment
+from pytest_mixgpu.timing.model import PHASES
+
+MAX_PARTICIPANTS: Final = 64
+"""Up to so many are shown one by one."""
 
 
 def median_round(record: RunRecord) -> RoundLine | None:
@@ -64,24 +68,29 @@ def _row(record: RunRecord, line: RoundLine, place: int) -> PhaseRow:
         total=units.format_duration(sum(totals.values())),
         overlap=units.format_duration(line.overlap_s[place]) if place < len(line.overlap_s) else units.UNKNOWN,
         foreign=units.format_percent(line.foreign_share[place] if place < len(line.foreign_share) else None),
-        bars=_bars(segments, line),
+        wait_s=totals["wait"],
     )
 
 
-def _bars(segments: Sequence[Segment], line: RoundLine) -> tuple[PhaseBar, ...]:
-    """Scale segments to the longest participant's round, so that the bars of one table can be compared."""
-    ends_s = [segment.start_s + segment.duration_s for each in line.segments for segment in each]
-    longest_s = max(ends_s, default=0.0)
-    if longest_s <= 0:
-        return ()
-    return tuple(
-        PhaseBar(
-            phase=segment.phase,
-            start_permille=round(1000 * segment.start_s / longest_s),
-            # A phase that took time is never drawn as nothing.
-            width_permille=max(1, round(1000 * segment.duration_s / longest_s)),
-            label=f"{segment.phase} {units.format_duration(segment.duration_s)}",
+def as_table(phases: PhaseTable) -> Table:
+    """Write phases for the page.
+
+    Of a large pool those are shown that waited least and most: who held the round back, and whom it cost most.
+    """
+    rows, note = phases.rows, ""
+    if len(rows) > MAX_PARTICIPANTS:
+        by_wait = sorted(rows, key=lambda row: row.wait_s)
+        half = MAX_PARTICIPANTS // 2
+        rows = (*by_wait[:half], *by_wait[-half:])
+        note = (
+            f"{len(phases.rows) - len(rows):,} of {len(phases.rows):,} participants are left out: shown are the {half} "
+            f"that waited least and the {half} that waited most. The run's record holds all."
         )
-        for segment in segments
-        if segment.duration_s > 0
+    return Table(
+        head=("participant", *PHASES, "sum", "overlap", "foreign load"),
+        rows=tuple(
+            (f"{row.participant} · {row.kind}", *row.cells, row.total, row.overlap, row.foreign) for row in rows
+        ),
+        caption=f"{phases.name} on {phases.pool}: {phases.round_label}, {phases.round_s} ({phases.run_id})",
+        note=note,
     )

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_mixgpu.marks.cost import cost_of
-from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.evidence import Evidence, workload_of
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import HostFacts, RunRecord
 from pytest_mixgpu.records.plan import Plan
-from pytest_mixgpu.report.again import again_command
 from pytest_mixgpu.report.banner import banner_of, facts_of
-from pytest_mixgpu.report.conditions import conditions_section, environment_section
+from pytest_mixgpu.report.conditions import conditions_section
 from pytest_mixgpu.report.costs import cost_section
+from pytest_mixgpu.report.environment import environment_section
 from pytest_mixgpu.report.limits import not_shown_section
 from pytest_mixgpu.report.model import Occasion, Report, Section
 from pytest_mixgpu.report.phases import phase_tables
+from pytest_mixgpu.report.placement import placement_section
 from pytest_mixgpu.report.runs import run_rows
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.scores import score_table
 from pytest_mixgpu.report.verdict_rows import by_test, headline_of, in_order, items_of, seals_of
 from pytest_mixgpu.report.words import answer_in_words
 
@@ -67,7 +69,7 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         tone=tone,
         answer=answer_in_words(by_test(ordered, occasion.tests)),
         facts=facts_of(ordered, records, occasion, pool),
-        again=_again(occasion) if records else (),
+        again=clean(occasion.again) if records else "",
         banner=banner_of(ordered, judged),
         items=items_of(
             ordered, titles=occasion.titles, tests=occasion.tests, lock=None if evidence is None else evidence.lock
@@ -76,7 +78,9 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         phases=phase_tables(judged),
         runs=run_rows(records, evidence_ids, superseded),
         conditions=conditions_section(judged, plan),
-        environment=environment_section(judged, host=host, pool=pool),
+        environment=environment_section(judged, host=host),
+        placement=placement_section(judged, pool=pool),
+        scores=score_table(judged, _target(plan, judged)),
         cost=cost_section(judged, plan, None if evidence is None else cost_of(evidence))
         if has_runs
         else Section(title="Cost"),
@@ -93,15 +97,14 @@ def _clean_occasion(occasion: Occasion) -> Occasion:
         mode=occasion.mode,
         folder=clean(occasion.folder),
         command=tuple(clean(word) for word in occasion.command),
+        again=clean(occasion.again),
         titles={clean(id_): clean(title) for id_, title in occasion.titles.items()},
         tests={clean(id_): clean(test) for id_, test in occasion.tests.items()},
         order=tuple(clean(id_) for id_ in occasion.order),
     )
 
 
-def _again(occasion: Occasion) -> tuple[str, ...]:
-    """Give the command that judged records as it was; it may have named several folders."""
-    command = occasion.command
-    if occasion.mode != "records" or not command:
-        command = again_command(command, folder=occasion.folder)
-    return tuple(clean(word) for word in command)
+def _target(plan: Plan | None, records: Sequence[RunRecord]) -> float | None:
+    is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
+    workload = workload_of(plan, records, rehearsal=is_rehearsal)
+    return None if workload is None else workload.target

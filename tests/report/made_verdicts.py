@@ -32,6 +32,7 @@ OCCASION = Occasion(
     made_at="2026-11-29T12:30:00+00:00",
     folder="reports",
     command=("pytest", "suites/e1"),
+    again="pytest suites/e1 --mixgpu-records=reports",
     titles={"e1-speedup": "Sixteen devices reach 70 % of ideal", "e1-cost": "The whole cost of one result is stated"},
     tests={"e1-speedup": "test_fast", "e1-phases": "test_fast", "e1-parity": "test_good", "e1-quality": "test_good"},
     order=ORDER,

@@ -2,7 +2,6 @@
 
 import re
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,10 @@ from msgspec.structs import replace
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.report.html import render_page, write_page
 from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.model import Report
-from pytest_mixgpu.report.rows import build_report
 from pytest_mixgpu.report.verdicts import read_verdicts, replace_file, write_verdicts
-from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, records, report_of, speedup
+from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, report_of, speedup
 from tests.sample_doctors import as_failed, with_header, with_settings, with_start, with_workers
 from tests.sample_parts import make_host, make_pool
 from tests.samples import as_record, make_run
@@ -57,25 +54,6 @@ def hostile_record() -> RunRecord:
 
 def hostile_report() -> Report:
     return report_of([hostile_verdict()], [hostile_record()])
-
-
-class Page(HTMLParser):
-    """Collects what a page is made of."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_junit_carries_the_verdict_in_full_precision() -> None:
@@ -207,66 +185,3 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
         replace_file(path, "not bytes")  # type: ignore[arg-type]
 
     assert (path.read_bytes(), [entry.name for entry in tmp_path.iterdir()]) == (b"old", ["v.json"])
-
-
-def test_the_page_shows_every_verdict_and_every_run(tmp_path: Path) -> None:
-    """Words, values beside bounds, qualifiers, notes, runs, conditions and seals are on it."""
-    runs = [*records(), as_record(as_failed(make_run(role="fleet", session="other"), after_rounds=2))]
-    write_page(tmp_path / "index.html", report_of(all_verdicts(), runs))
-    text = Page((tmp_path / "index.html").read_text("utf-8")).text
-
-    for verdict in all_verdicts():
-        assert verdict.id in text
-    for record in runs:
-        assert record.id in text
-    for part in (
-        "1.88 x",
-        ">= 1.4 x",
-        "0.222 points",
-        "rehearsal",
-        "preliminary",
-        "cd" * 32,
-        "What this does not show",
-    ):
-        assert part in text
-
-
-def test_a_suite_without_runs_has_a_page_without_empty_parts() -> None:
-    """It shows where it was measured, and no heading under which there is nothing."""
-    host, pool = make_host("laptop"), make_pool("cpu:1")
-    report = build_report([speedup()], [], occasion=OCCASION, host=host, pool=pool)
-    text = Page(render_page(report)).text
-
-    for part in ("Environment", host.kernel, host.python, "Made-up CPU", pool.devices[0].id):
-        assert part in text
-    for part in ("Conditions", "Cost", "Where a round went", "All registered runs", "placement"):
-        assert part not in text
-
-
-def test_the_page_stands_alone() -> None:
-    """No script, no address, no style that its policy does not name by hash."""
-    page = Page(render_page(report_of(all_verdicts(), records())))
-    names = {name for name, _ in page.attributes}
-
-    assert {"script", "link", "img", "iframe", "object", "base", "form"} & set(page.tags) == set()
-    assert {"src", "href", "style", "srcdoc"} & names == set()
-    assert [name for name in names if name.startswith("on")] == []
-
-
-def test_a_cell_names_its_column() -> None:
-    """On a narrow screen rows become blocks of cells, and a cell without a name could not be read."""
-    page = render_page(report_of(all_verdicts(), records()))
-    unnamed = [cell for cell in re.findall(r"<td[^>]*>", page) if "data-name=" not in cell and "colspan=" not in cell]
-
-    assert unnamed == []
-
-
-def test_hostile_text_stays_text_on_the_page() -> None:
-    """It adds no tag and no attribute, and is shown as it was."""
-    tame = Page(render_page(report_of([speedup(word="FAIL")], [as_record(as_failed(make_run(), after_rounds=3))])))
-    hostile = Page(render_page(hostile_report()))
-
-    assert set(hostile.tags) - set(tame.tags) <= {"details", "summary"}
-    assert {name for name, _ in hostile.attributes} <= {name for name, _ in tame.attributes}
-    assert "</style><script>alert(1)</script>\\x1b[2J\\u202egnp.exe" in hostile.text
-    assert "49" not in hostile.text.split("owned", 1)[1].split("}}", 1)[0]
