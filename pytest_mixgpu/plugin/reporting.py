@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pytest_mixgpu.plugin.keys import SESSION
 
 if TYPE_CHECKING:
-    import pytest
-
     from pytest_mixgpu.plugin.outcome import Outcomes
     from pytest_mixgpu.plugin.trail import Trail
 
@@ -43,8 +43,9 @@ class Reporting:
         found = {qualifier for row in verdicts for qualifier in row["verdict"]["qualifiers"]}
         return next((status for qualifier, status in STATUSES.items() if qualifier in found), None)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write verdicts and page; an official session fails on what was left out."""
+        """Write verdicts and page, before JUnit XML is; an official session fails on what was left out."""
         folders, spoken = self._trail.locked_folders(), self._trail.spoken()
         if self._outcomes is not None or SESSION in self._config.stash or folders or spoken:
             self._open().finish(session, folders=folders, spoken=spoken)

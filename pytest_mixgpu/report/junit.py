@@ -1,13 +1,19 @@
-"""From the verdicts of a test to its properties in JUnit XML, each under a name of its own.
+"""From verdicts to properties in JUnit XML, each under a name of its own: of one test, and of a whole suite.
 
 The names are a public format: they are added to, never renamed.
 """
 
 from collections.abc import Sequence
 
-from pytest_mixgpu.marks.model import QUALIFIERS, Verdict
-from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.report.verdict_rows import gravest_word, notes_of
+from pytest_mixgpu.marks.model import QUALIFIERS, Verdict, Word
+from pytest_mixgpu.report.closing import sentence
+from pytest_mixgpu.report.model import Report
+from pytest_mixgpu.report.sanitise import clean, clean_for_log
+from pytest_mixgpu.report.verdict_rows import gravest_word, mark_row, notes_of
+
+PREFIX = "mixgpu."
+SENTENCE = ".sentence"
+"""How the names of plain sentences end, one for each verdict of a test."""
 
 _LIMIT = 100_000
 
@@ -17,11 +23,15 @@ _NUMERIC = frozenset(
 """A claim has no number: properties without a value would only be noise in its report."""
 
 
-def properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
+def properties(verdicts: Sequence[Verdict], *, title: str = "") -> list[tuple[str, str]]:
     """Write all verdicts of one test: the gravest word and every qualifier first, then each verdict under its own id.
 
     No name occurs twice, since readers of JUnit XML keep one value a name. Of two verdicts on one mark the graver one
     stands.
+
+    Args:
+        verdicts: of the test.
+        title: what the test asks, in words.
     """
     if not verdicts:
         return []
@@ -30,14 +40,65 @@ def properties(verdicts: Sequence[Verdict]) -> list[tuple[str, str]]:
         held = by_id.get(verdict.id)
         if held is None or gravest_word([held, verdict]) != held.word:
             by_id[verdict.id] = verdict
-    found = {qualifier for verdict in by_id.values() for qualifier in verdict.qualifiers}
     rows = {
         "mixgpu.verdict": gravest_word(verdicts),
-        "mixgpu.qualifiers": " ".join(qualifier for qualifier in QUALIFIERS if qualifier in found),
+        "mixgpu.qualifiers": _qualifiers(list(by_id.values())),
     }
     for id_, verdict in by_id.items():
-        rows |= {f"mixgpu.{clean(id_)}.{name}": text for name, text in _values(verdict).items()}
+        told = clean_for_log(sentence(mark_row(verdict), clean(title)), limit=_LIMIT)
+        values = _values(verdict) | {SENTENCE.removeprefix("."): told}
+        rows |= {f"{PREFIX}{clean(id_)}.{name}": text for name, text in values.items()}
     return list(rows.items())
+
+
+def suite_properties(
+    report: Report, verdicts: Sequence[Verdict], *, page: str, again: str, each: bool
+) -> list[tuple[str, str]]:
+    """Write what holds for a whole suite: headline, seals, pool, where the page is, and what was left out.
+
+    Args:
+        report: of the suite.
+        verdicts: all of them, of marks that were left out too.
+        page: where the page is.
+        again: the command that takes the verdicts again; empty where there is no record.
+        each: whether each verdict is written here as well, where a test has no place for it.
+    """
+    words: tuple[Word, ...] = ("UNJUDGED", "TAMPERED")
+    judged = set(report.occasion.tests)
+    values = {
+        "suite": report.occasion.suite,
+        "session": report.occasion.session,
+        "verdict": gravest_word(verdicts),
+        "headline": report.headline,
+        "qualifiers": _qualifiers(verdicts),
+        "notes": _distinct([note for verdict in verdicts for note in notes_of(verdict)]),
+        "pools": "; ".join(dict.fromkeys(verdict.pool for verdict in verdicts if verdict.pool)),
+        "lock_digest": _distinct([verdict.lock_digest for verdict in verdicts]),
+        "ledger_head": _last(verdicts).ledger_head if verdicts else "",
+        "ledger_count": str(max((verdict.ledger_count for verdict in verdicts), default=0)),
+        "left_out": " ".join(one.id for one in verdicts if one.word in words and clean(one.id) not in judged),
+        "page": page,
+        "again": again,
+    }
+    under = f"{PREFIX}{clean(report.occasion.suite)}."
+    rows = {f"{under}{name}": clean(text, limit=_LIMIT) for name, text in values.items()}
+    for verdict in verdicts if each else ():
+        rows |= {f"{under}{clean(verdict.id)}.{name}": text for name, text in _values(verdict).items()}
+    return list(rows.items())
+
+
+def _qualifiers(verdicts: Sequence[Verdict]) -> str:
+    found = {qualifier for verdict in verdicts for qualifier in verdict.qualifiers}
+    return " ".join(qualifier for qualifier in QUALIFIERS if qualifier in found)
+
+
+def _last(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict that saw most of the ledger: its head is the head after all runs."""
+    return max(verdicts, key=lambda verdict: verdict.ledger_count)
+
+
+def _distinct(texts: Sequence[str]) -> str:
+    return " ".join(dict.fromkeys(text for text in texts if text))
 
 
 def _values(verdict: Verdict) -> dict[str, str]:
