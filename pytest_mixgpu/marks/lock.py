@@ -8,6 +8,7 @@ import msgspec
 from pytest_mixgpu.errors import LockError
 from pytest_mixgpu.marks.compared import compare
 from pytest_mixgpu.marks.differences import Difference, earlier_values, plain
+from pytest_mixgpu.marks.lock_chain import broken_seals, extend, with_parts_bound
 from pytest_mixgpu.marks.lock_file import (
     BINDINGS,
     Bindings,
@@ -15,9 +16,7 @@ from pytest_mixgpu.marks.lock_file import (
     Lock,
     Planned,
     RunsThen,
-    broken_seals,
     digests_since,
-    extend,
     lock_digest,
     read_lock,
     write_lock,
@@ -113,6 +112,7 @@ def freeze(  # noqa: PLR0913 - one argument a source of the lock's content
     new_claims = [claim for claim in claims if lock.claim(claim.id) is None]
     if not new_marks and not new_claims:
         return lock
+    lock = with_parts_bound(lock, at=now, then=then)
     changed = msgspec.structs.replace(
         lock,
         marks=_sorted_marks([*lock.marks, *new_marks]),
@@ -186,6 +186,7 @@ def amend(  # noqa: PLR0913 - one argument a source of the lock's content
     _refuse_twins(marks, claims)
     if not why.strip():
         raise LockError(f"an amendment of {id_} needs its reason: add --passmark-why='…'")
+    lock = with_parts_bound(lock, at=now, then=then)
     present = _present(bindings, contents, covers, plan)
     changed, was = _amended(lock, id_, marks, claims, plan, present)
     if changed == lock:

@@ -1,10 +1,7 @@
-"""The lock: `passmarks.lock` read into a `Lock` and written back, its chain sealed and checked. Decides nothing.
+"""The lock: `passmarks.lock` read into a `Lock` and written back, with the digests that seal it. Decides nothing.
 
 The lock holds every mark and claim as they were frozen, what they are bound to, and a chain: one entry for each
-freeze and amendment with its date, its reason and what was there before. Each entry seals the entry before it and the
-whole of the lock as it then stood, so a bound that was edited by hand no longer fits the last entry. The chain shows an
-edit *since*; whoever rebuilds it whole leaves no trace in it, which is what the git witness and a lock kept elsewhere
-are for.
+freeze and amendment with its date, its reason and what was there before (`lock_chain`).
 """
 
 import os
@@ -19,10 +16,11 @@ from pytest_mixgpu.errors import LockError
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.records.plan import Disturbance, Seeds
 
-LOCK_SCHEMA = 2
+LOCK_SCHEMA = 3
 """History: 1 is the first; 2 holds plan and recipes by value, tests, judge and source files, and in each change which
-runs there were. A lock of schema 1 is read, its seals hold as they were made, and the next change writes schema 2."""
-READABLE_SCHEMAS = (1, LOCK_SCHEMA)
+runs there were; 3 seals in each change every part by itself. An older lock is read, its seals hold as they were made,
+and the next change writes schema 3."""
+READABLE_SCHEMAS = (1, 2, LOCK_SCHEMA)
 BINDINGS = ("plan", "code", "evaluator", "data", "recipes", "judge", "tests")
 """What can be amended besides marks and claims; it concerns all of them."""
 RUN_BINDINGS = ("plan", "code", "evaluator", "data", "recipes")
@@ -78,9 +76,10 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One change of the lock."""
 
-    event: Literal["freeze", "amend"]
+    event: Literal["freeze", "amend", "bind"]
+    """`bind` stands once, right before the first change that schema 3 wrote in an older lock, and changes nothing."""
     ids: tuple[str, ...]
-    """The marks and claims concerned, or one of `BINDINGS`."""
+    """The marks and claims concerned, or one of `BINDINGS`; none where all that stands is bound."""
     at: str
     """UTC, ISO 8601, as the host's clock said."""
     why: str
@@ -95,6 +94,9 @@ class ChainEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Seal of the entry before; empty in the first."""
     state: str
     """SHA-256 of the lock without its chain, as this entry left it."""
+    parts: dict[str, str] | None = None
+    """SHA-256 of each part of it, by name: `mark e1-speedup`, `test of e1-speedup`, `plan`. None in changes that schema
+    1 or 2 wrote. `sealed_parts` says what may differ from one entry to the next."""
     seal: str
     """SHA-256 over all other fields of this entry."""
 
@@ -204,7 +206,7 @@ def parse_lock(text: str, *, where: str) -> Lock:
         raise LockError(f"{where} is no TOML: {error}; restore it from git") from error
     schema = table.get("schema")
     if schema not in READABLE_SCHEMAS:
-        expected = " or ".join(str(version) for version in READABLE_SCHEMAS)
+        expected = f"{', '.join(map(str, READABLE_SCHEMAS[:-1]))} or {READABLE_SCHEMAS[-1]}"
         raise LockError(f"{where}: found schema {schema!r}, expected {expected}; another version wrote it")
     try:
         return msgspec.convert(table, Lock)
@@ -263,37 +265,8 @@ def state_digest(lock: Lock) -> str:
 def seal_of(entry: ChainEntry) -> str:
     """Return the SHA-256 over an entry's fields but its seal."""
     sealed = msgspec.to_builtins(msgspec.structs.replace(entry, seal=""))
-    # What schema 1 did not write is no part of its seals.
+    # What an older schema did not write is no part of its seals.
     return _digest({name: value for name, value in sealed.items() if value is not None})
-
-
-def extend(  # noqa: PLR0913 - one argument a field
-    lock: Lock,
-    *,
-    event: Literal["freeze", "amend"],
-    ids: tuple[str, ...],
-    at: str,
-    why: str,
-    was: str,
-    then: RunsThen | None = None,
-) -> Lock:
-    """Add an entry to the chain that seals the lock as it now stands, with the runs that there were by then."""
-    lock = msgspec.structs.replace(lock, schema=LOCK_SCHEMA)
-    entry = ChainEntry(
-        event=event,
-        ids=ids,
-        at=at,
-        why=why,
-        was=was,
-        num_runs=None if then is None else then.num_runs,
-        ledger_head=None if then is None else then.head,
-        ledger_count=None if then is None else then.count,
-        previous=lock.chain[-1].seal if lock.chain else "",
-        state=state_digest(lock),
-        seal="",
-    )
-    entry = msgspec.structs.replace(entry, seal=seal_of(entry))
-    return msgspec.structs.replace(lock, chain=(*lock.chain, entry))
 
 
 def _as_schema_1(state: dict[str, Any]) -> dict[str, Any]:
@@ -306,36 +279,6 @@ def _as_schema_1(state: dict[str, Any]) -> dict[str, Any]:
             for mark in state["marks"]
         ],
     }
-
-
-def broken_seals(lock: Lock) -> tuple[str, ...]:
-    """Return what shows that a lock was edited past its chain, one sentence a fault; empty if nothing does."""
-    if not lock.chain:
-        return ("the lock has no chain: it was not written by --passmark-freeze",)
-    faults: list[str] = []
-    previous, before = "", ""
-    for number, entry in enumerate(lock.chain, start=1):
-        if entry.seal != seal_of(entry):
-            faults.append(
-                f"change {number} of the lock ({entry.event} of {', '.join(entry.ids)}) does not match its seal"
-            )
-        if entry.previous != previous:
-            faults.append(
-                f"change {number} of the lock does not follow on the one before it: an entry was cut or moved"
-            )
-        if entry.at < before:
-            faults.append(
-                f"change {number} of the lock is dated {entry.at}, before the change that it follows ({before})"
-            )
-        if entry.event == "amend" and not entry.why.strip():
-            faults.append(f"change {number} of the lock gives no reason")
-        previous, before = entry.seal, entry.at
-    if lock.chain[-1].state != state_digest(lock):
-        faults.append("the lock's content is not what its last change sealed: it was edited by hand")
-    first = lock.chain[0]
-    if first.event != "freeze" or first.at != lock.frozen_at:
-        faults.append(f"the lock says frozen_at {lock.frozen_at}, its chain begins with {first.event} at {first.at}")
-    return tuple(faults)
 
 
 def _digest(value: object) -> str:

@@ -15,7 +15,8 @@ from pathlib import PurePosixPath
 import msgspec
 
 from pytest_mixgpu.errors import LockError
-from pytest_mixgpu.marks.lock_file import Lock, broken_seals, parse_lock
+from pytest_mixgpu.marks.lock_chain import broken_seals
+from pytest_mixgpu.marks.lock_file import Lock, parse_lock
 from pytest_mixgpu.records.repository import Repository
 
 WHOLE = ""

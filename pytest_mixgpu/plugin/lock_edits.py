@@ -13,7 +13,6 @@ from pytest_mixgpu.marks.lock import RunsThen, amend, freeze, lock_digest, write
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.marks.registered import registrations
 from pytest_mixgpu.plugin.anchoring import Anchoring
-from pytest_mixgpu.plugin.measure import recipe_for, recipes_of
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.store import RunStore
 
@@ -67,7 +66,8 @@ def _write(session: MixgpuSession, suite: Suite, lock: Lock) -> None:
     anchoring.check(store)
     write_lock(suite.lock_path, lock)
     try:
-        anchoring.keep(lock.chain[-1].event, store)
+        # What binds an older lock is never its last change.
+        anchoring.keep("freeze" if lock.chain[-1].event == "freeze" else "amend", store)
     except MixgpuError as error:
         raise AnchorError(f"{suite.lock_path} was written, and that is not kept outside: {error}") from error
 
@@ -131,8 +131,7 @@ def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
     from pytest_mixgpu.jobs.workloads.recipe import check_files
 
     digests = {}
-    for name in () if suite.plan is None else recipes_of(suite.plan):
-        recipe = recipe_for(name, suite.folder)
+    for recipe in suite.recipes.values():
         try:
             check_files(recipe, session.options.data)
         except (WorkloadError, MissingExtraError):
@@ -149,7 +148,8 @@ def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config)
     lines = [f"{suite.lock_path}:"]
     for entry in after.chain[known:]:
         runs = f", {entry.runs_then}" if entry.runs_then else ""
-        lines += [f"  {entry.event} {', '.join(entry.ids)} at {entry.at}{runs}: {entry.why}"]
+        what = ", ".join(entry.ids) or "all that stood"
+        lines += [f"  {entry.event} {what} at {entry.at}{runs}: {entry.why}"]
     if before is not None and not before.bindings.judge and after.bindings.judge:
         lines.append("  bound for the first time, as they are now: judge, tests")
     missing = [name for name in after.bindings.recipes if name not in after.bindings.data]

@@ -11,6 +11,7 @@ from pytest_mixgpu.marks.lock import Bindings, Contents, Lock, RunsThen, amend, 
 from pytest_mixgpu.marks.lock_file import seal_of, state_digest
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.marks.present import Present
+from pytest_mixgpu.marks.sealed_parts import parts_of
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.records.plan_file import plan_digest
@@ -89,12 +90,24 @@ def as_schema_1(lock: Lock) -> Lock:
     """Write a lock as schema 1 did."""
     bindings = replace(lock.bindings, judge="", tests={})
     old = replace(lock, schema=1, contents=Contents(), bindings=bindings)
-    entry = replace(lock.chain[0], num_runs=None, ledger_head=None, ledger_count=None, state=state_digest(old))
+    entry = replace(
+        lock.chain[0], num_runs=None, ledger_head=None, ledger_count=None, parts=None, state=state_digest(old)
+    )
+    return replace(old, chain=(replace(entry, seal=seal_of(entry)),))
+
+
+def as_schema_2(lock: Lock) -> Lock:
+    """Write a lock as schema 2 did: of one change, since what stood before is not known any more."""
+    old = replace(lock, schema=2)
+    entry = replace(lock.chain[0], parts=None, state=state_digest(old))
     return replace(old, chain=(replace(entry, seal=seal_of(entry)),))
 
 
 def resealed(lock: Lock) -> Lock:
-    last = replace(lock.chain[-1], state=state_digest(lock))
+    """Make the last change of an edited lock fit to it again, as whoever can run our code can."""
+    last = lock.chain[-1]
+    parts = None if last.parts is None else parts_of(lock)
+    last = replace(last, state=state_digest(lock), parts=parts)
     return replace(lock, chain=(*lock.chain[:-1], replace(last, seal=seal_of(last))))
 
 

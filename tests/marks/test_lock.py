@@ -72,7 +72,7 @@ def test_one_table_a_mark() -> None:
     ("text", "says"),
     [
         pytest.param("schema = ", "is no TOML", id="no-toml"),
-        pytest.param("schema = 3\n", "found schema 3, expected 1 or 2", id="other-schema"),
+        pytest.param("schema = 4\n", "found schema 4, expected 1, 2 or 3", id="other-schema"),
         pytest.param("", "found schema None", id="empty"),
         pytest.param("schema = 1\nsuite = 's'\n", "missing required field", id="field-missing"),
     ],

@@ -11,7 +11,7 @@ from pytest_mixgpu.marks.evidence import Evidence, LedgerState, gather
 from pytest_mixgpu.marks.git import Bringing
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Lock, amend, freeze, lock_digest
-from pytest_mixgpu.marks.lock_file import extend
+from pytest_mixgpu.marks.lock_chain import extend
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.marks.registered import entries_of
 from pytest_mixgpu.records.model import RunRecord

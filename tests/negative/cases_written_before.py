@@ -7,16 +7,16 @@ from msgspec.structs import replace
 from tests.judging import CLEAN_GIT, make_evidence
 from tests.negative.doctoring import (
     Case,
-    amended,
+    amended_without_what_was_there,
     doctored,
     freeze_some,
+    frozen_late,
     late_commit,
     no_git,
     on_another_workload,
     one_mark_cut_off,
     one_mark_late,
     planned,
-    refrozen,
     stand_in,
     start_without,
     test_set_twice,
@@ -38,7 +38,7 @@ BEFORE_CASES: tuple[Case, ...] = (
     Case(
         "frozen-before-first-run",
         "frozen-after-the-first-run",
-        lambda: make_evidence(lock=lambda lock: refrozen(lock, "2026-11-29T12:00:01+00:00")),
+        lambda: make_evidence(lock=lambda _: frozen_late("2026-11-29T12:00:01+00:00")),
         "FAIL",
         "after the first run to be judged by it",
     ),
@@ -97,7 +97,7 @@ BEFORE_CASES: tuple[Case, ...] = (
     Case(
         "amendments-explained",
         "amended-without-what-was-there",
-        lambda: make_evidence(lock=lambda lock: amended(lock, was=" ")),
+        lambda: make_evidence(lock=amended_without_what_was_there),
         "FAIL",
         "lacks its date, its reason or what was there before",
     ),

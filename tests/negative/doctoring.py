@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.git import Bringing, GitWitness
-from pytest_mixgpu.marks.lock import Lock
-from pytest_mixgpu.marks.lock_file import extend, seal_of
+from pytest_mixgpu.marks.lock import Lock, amend, freeze
+from pytest_mixgpu.marks.lock_file import ChainEntry, seal_of, state_digest
 from pytest_mixgpu.marks.model import PassMark, Word
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Rehearsal
@@ -177,16 +177,33 @@ def without_span(name: str) -> Doctor:
     return doctor
 
 
-def amended(lock: Lock, **changes: str) -> Lock:
-    """Amend the plan in the chain, with the entry doctored and its seal made to fit."""
-    longer = extend(lock, event="amend", ids=("plan",), at="2026-11-29T11:00:00+00:00", why="devices changed", was="{}")
-    entry = replace(longer.chain[-1], **changes)
-    return replace(longer, chain=(*longer.chain[:-1], replace(entry, seal=seal_of(entry))))
+def amended(lock: Lock) -> Lock:
+    """Amend the judge, which changes no number."""
+    bindings = replace(lock.bindings, judge="bb" * 32)
+    suite = e1_marks()
+    return amend(
+        lock, "judge", "devices changed", "2026-11-29T11:00:00+00:00", marks=suite.marks, claims=suite.claims,
+        plan=e1_plan(), bindings=bindings,
+    )  # fmt: skip
 
 
-def refrozen(lock: Lock, at: str) -> Lock:
-    """Freeze again later."""
-    return extend(lock, event="freeze", ids=("e1-speedup",), at=at, why="added", was="")
+def amended_without_what_was_there(lock: Lock) -> Lock:
+    """Amend the judge as schema 2 would have written it, and blank what was there: schema 3 finds that by itself."""
+    longer = replace(amended(lock), schema=2)
+    chain: list[ChainEntry] = []
+    for entry, what in zip(longer.chain, (replace(lock, schema=2), longer), strict=True):
+        was = " " if entry.event == "amend" else ""
+        previous = chain[-1].seal if chain else ""
+        old = replace(entry, was=was, parts=None, state=state_digest(what), previous=previous)
+        chain.append(replace(old, seal=seal_of(old)))
+    return replace(longer, chain=tuple(chain))
+
+
+def frozen_late(at: str) -> Lock:
+    """Freeze a mark that the suite had from the first run on later than all others."""
+    suite, plan = e1_marks(), e1_plan()
+    first = freeze_e1(plan, marks=[mark for mark in suite.marks if mark.id != "e1-speedup"])
+    return freeze(first, suite.marks, suite.claims, suite=plan.id, plan=plan, bindings=first.bindings, now=at)
 
 
 def looser(lock: Lock) -> Lock:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.marks.evidence import Evidence, gather
 from pytest_mixgpu.marks.lock import Bindings, Lock, lock_digest
-from pytest_mixgpu.marks.lock_file import seal_of, state_digest
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.records.codec import encode
@@ -111,12 +110,6 @@ LOCK_EDITS: dict[str, Callable[[Lock], Lock]] = {
     "reason": lambda lock: replace(lock, chain=(*lock.chain[:-1], replace(lock.chain[-1], why="another"))),
     "a change gone": lambda lock: replace(lock, chain=lock.chain[:-1]),
 }
-
-
-def resealed(lock: Lock) -> Lock:
-    """Make the last change of an edited lock fit to it again, as whoever can run our code can."""
-    last = replace(lock.chain[-1], state=state_digest(lock))
-    return replace(lock, chain=(*lock.chain[:-1], replace(last, seal=seal_of(last))))
 
 
 def ledger_lines(store: RunStore) -> list[bytes]:

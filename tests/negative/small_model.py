@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from typing import NamedTuple
 
 from pytest_mixgpu.marks.timings import samples_per_s
 from tests.negative.one_mark import NUM_PLANNED
@@ -27,6 +28,16 @@ class Attempt:
         self.value = rate_of(run)
 
 
+class Change(NamedTuple):
+    """What the model keeps of one change of the lock."""
+
+    event: str
+    is_of_mark: bool
+    """Whether it names the mark that is judged."""
+    bound: float
+    """Of that mark, as the change left it."""
+
+
 class Model:
     """What is known of lock and runs."""
 
@@ -37,6 +48,10 @@ class Model:
         self.place = 0
         """From which of them on the mark is as it is."""
         self.is_amended = False
+        self.changes: list[Change] = []
+        """The lock's chain, without what binds an older lock."""
+        self.is_old = False
+        """Whether the last change was written by schema 2, which seals no part by itself."""
 
     @property
     def closed(self) -> list[Attempt]:
@@ -51,6 +66,16 @@ class Model:
     def add(self, run: MadeRun) -> None:
         """Take a run that was made under today's lock."""
         self.runs.append(Attempt(run, version=self.versions[-1] if self.versions else None))
+
+    def tells_an_edit(self, bound: float) -> bool:
+        """Say whether the chain tells an edit of the bound, with marker and last change made to fit.
+
+        A change of another mark cannot leave this one otherwise, and an amendment cannot leave it the same.
+        """
+        last = self.changes[-1]
+        if self.is_old or bound == last.bound or (last.event == "freeze" and last.is_of_mark):
+            return False
+        return not last.is_of_mark or bound == self.changes[-2].bound
 
     def word(self, bound: float) -> str:
         """What is said of a mark that asks for at least this much, if every seal holds."""

@@ -2,7 +2,7 @@
 
 The machine drives the real lock, store, ledger and judge; runs are made up. An edit either leaves hashes as they were,
 and every verdict is TAMPERED, or makes them good again: then a head that was kept outside shows it, and without one
-the verdict says `unanchored`.
+the verdict says `unanchored`. In the lock the change that was sealed again shows it too, unless it is the mark's own.
 
 To look longer: `MIXGPU_EXAMPLES=2000 pytest tests/negative/test_state_machine.py`.
 """
@@ -23,6 +23,7 @@ from pytest_mixgpu.errors import LedgerError, LockError
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Lock, amend, broken_seals, freeze
 from pytest_mixgpu.records.store import RECORD_NAME, RunStore
+from tests.marks.lock_parts import as_schema_2, resealed
 from tests.negative.one_mark import (
     LOCK_EDITS,
     NUM_PLANNED,
@@ -34,10 +35,9 @@ from tests.negative.one_mark import (
     rate_mark,
     rebuild_ledger,
     replace_record,
-    resealed,
     small_plan,
 )
-from tests.negative.small_model import Attempt, Model, rate_of
+from tests.negative.small_model import Attempt, Change, Model, rate_of
 from tests.sample_doctors import as_aborted, as_failed
 from tests.sample_timeline import MadeRun
 from tests.samples import seal
@@ -85,12 +85,15 @@ class Team(RuleBasedStateMachine):
 
     # What honest people do.
 
-    @initialize(bound=BOUNDS, is_frozen=st.booleans(), is_run=st.booleans(), speeds=THREE)
-    def begin(self, *, bound: float, is_frozen: bool, is_run: bool, speeds: list[float]) -> None:
-        """Begin with nothing, or where something can be judged already."""
+    @initialize(bound=BOUNDS, frozen_by=st.sampled_from([None, 2, 3]), is_run=st.booleans(), speeds=THREE)
+    def begin(self, *, bound: float, frozen_by: int | None, is_run: bool, speeds: list[float]) -> None:
+        """Begin with nothing, or where something can be judged already, under a lock of this schema or an older one."""
         self.marker = rate_mark(bound)
-        if is_frozen:
+        if frozen_by:
             self.freeze_marks()
+        if frozen_by == 2:
+            assert self.lock is not None
+            self.lock, self.model.is_old = as_schema_2(self.lock), True
         if is_run:
             self.run_what_is_planned(speeds)
 
@@ -99,7 +102,7 @@ class Team(RuleBasedStateMachine):
     def freeze_marks(self) -> None:
         """Freeze the mark as it is written."""
         self.lock = self._frozen(None, with_other=False)
-        self._note_change(from_nothing=True)
+        self._note_change("freeze", from_nothing=True)
 
     @precondition(lambda self: self.lock is not None and not self.damage and len(self.lock.marks) == 1)
     @rule()
@@ -110,7 +113,7 @@ class Team(RuleBasedStateMachine):
                 self._frozen(self.lock, with_other=True)
             return
         self.lock = self._frozen(self.lock, with_other=True)
-        self._note_change()
+        self._note_change("freeze", is_of_mark=False)
 
     @rule(bound=BOUNDS)
     def edit_marker(self, bound: float) -> None:
@@ -129,7 +132,7 @@ class Team(RuleBasedStateMachine):
         if self.damage:
             return
         self.lock = self._amended()
-        self._note_change()
+        self._note_change("amend")
         self.model.place, self.model.is_amended = len(self.model.versions) - 1, True
 
     @precondition(lambda self: self.damage in {"", "ledger"})
@@ -241,12 +244,19 @@ class Team(RuleBasedStateMachine):
     @precondition(lambda self: self.lock is not None and not self.damage)
     @rule(bound=BOUNDS)
     def edit_and_seal_the_lock(self, bound: float) -> None:
-        """Change the bound in marker and lock, and seal the last change anew: runs made under it count no more."""
+        """Change the bound in marker and lock, and seal the last change anew.
+
+        A change that does not name the mark tells it. One that does tells what it told before and no more; runs that
+        were made under it count no more.
+        """
         assert self.lock is not None
         others = tuple(mark for mark in self.lock.marks if mark.id != "rate")
-        changed = resealed(replace(self.lock, marks=(*others, rate_mark(bound))))
-        self.marker = rate_mark(bound)
-        self.lock = changed
+        self._lock_before, self.marker = self.lock, rate_mark(bound)
+        self.lock = resealed(replace(self.lock, marks=(*others, rate_mark(bound))))
+        if self.model.tells_an_edit(bound):
+            self.damage = "lock"
+            return
+        self.model.changes[-1] = self.model.changes[-1]._replace(bound=bound)
         self.model.versions[-1] = self._version(self.model.versions[:-1])
 
     @precondition(lambda self: self.lock is not None and not self.damage)
@@ -254,7 +264,7 @@ class Team(RuleBasedStateMachine):
     def write_the_lock_anew(self) -> None:
         """Freeze from nothing, as if nothing had been frozen or amended: no run that was made counts any more."""
         self.lock = self._frozen(None, with_other=False)
-        self._note_change(from_nothing=True)
+        self._note_change("freeze", from_nothing=True)
         self.model.is_amended = False
 
     @precondition(lambda self: not self.damage and self.model.runs)
@@ -307,10 +317,13 @@ class Team(RuleBasedStateMachine):
 
     # What the rules are made of.
 
-    def _note_change(self, *, from_nothing: bool = False) -> None:
+    def _note_change(self, event: str, *, is_of_mark: bool = True, from_nothing: bool = False) -> None:
         if from_nothing:
             self.model.versions.clear()
+            self.model.changes.clear()
             self.model.place = 0
+        self.model.changes.append(Change(event, is_of_mark=is_of_mark, bound=self.marker.bound))
+        self.model.is_old = False
         self._changed_at = self._tick()
         self.model.versions.append(self._version(self.model.versions))
 
