@@ -95,6 +95,7 @@ def test_a_flag_that_is_named_exists(pytester: pytest.Pytester, flag: str) -> No
         "--mixgpu-split": "equal",
         "--mixgpu-anchor": "git",
         "--mixgpu-nonce": "1e" * 16,
+        "--passmark-export": "mllog",
     }
     switches = {"--mixgpu-devices", "--mixgpu-official", "--passmark-freeze", "--passmark-plan"}
     pytester.parseconfig(flag if flag in switches else f"{flag}={values.get(flag, '1')}")

@@ -2,11 +2,15 @@
 
 import argparse
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from pytest_mixgpu.plugin.contradictions import refuse_contradictions
+
+EXPORTS = ("summary", "trace", "mllog", "openmetrics", "in-toto")
+"""Formats that there are; `report.exports.registry`, which is not imported when pytest starts, writes them."""
 
 MARKERS = (
     (
@@ -42,6 +46,8 @@ class Options:
     amend: tuple[str, ...]
     why: str | None
     plan: bool
+    exports: tuple[str, ...]
+    """Formats to write beside the page."""
 
     @property
     def edits_lock(self) -> bool:
@@ -119,6 +125,14 @@ def add(parser: pytest.Parser) -> None:
         action="store_true",
         help="say how many runs the frozen marks need, on which pools, and what they could show; makes no run",
     )
+    group.addoption(
+        "--passmark-export",
+        metavar="KIND",
+        action="append",
+        choices=EXPORTS,
+        default=[],
+        help=f"also write results as KIND, below the suite's report folder; may be given again: {', '.join(EXPORTS)}",
+    )
 
 
 def _add_outside(group: pytest.OptionGroup) -> None:
@@ -179,46 +193,10 @@ def read(config: pytest.Config) -> Options:
         amend=tuple(get("--passmark-amend")),
         why=get("--passmark-why"),
         plan=get("--passmark-plan"),
+        exports=tuple(dict.fromkeys(get("--passmark-export"))),
     )
-    _refuse_contradictions(options)
+    refuse_contradictions(options)
     return options
-
-
-def _refuse_contradictions(options: Options) -> None:
-    if options.records:
-        for flag, value in _measuring_flags(options).items():
-            if value is not None:
-                raise pytest.UsageError(
-                    f"--mixgpu-records judges runs that were made before, and {flag}={value} asks to make some: "
-                    "leave one of them out"
-                )
-        for folder in options.records:
-            if not (folder / "ledger.jsonl").is_file():
-                raise pytest.UsageError(f"--mixgpu-records={folder}: there is no ledger.jsonl in that folder")
-    if len(options.nonces) > 1 and not options.records:
-        raise pytest.UsageError(
-            "--mixgpu-nonce was given more than once, and the records of one session carry one challenge"
-        )
-    if options.amend and not (options.why and options.why.strip()):
-        raise pytest.UsageError(f"--passmark-amend={options.amend[0]} needs its reason: add --passmark-why='…'")
-    if options.why is not None and not options.amend:
-        raise pytest.UsageError("--passmark-why gives the reason of an amendment: add --passmark-amend=ID")
-    if options.freeze + bool(options.amend) + options.plan > 1:
-        raise pytest.UsageError(
-            "--passmark-freeze writes new marks, --passmark-amend changes frozen ones, --passmark-plan only looks at "
-            "them: one at a time"
-        )
-
-
-def _measuring_flags(options: Options) -> Mapping[str, object]:
-    return {
-        "--gpus": options.gpus,
-        "--mixgpu-workload": options.workload,
-        "--mixgpu-runs": options.runs,
-        "--mixgpu-split": options.split,
-        "--mixgpu-anchor": next(iter(options.anchors), None),
-        "--mixgpu-host-key": options.host_key,
-    }
 
 
 def _from_invocation(config: pytest.Config, text: str) -> Path:
