@@ -24,7 +24,7 @@ class GivenLedger(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of its first line; empty for no line."""
     count: int
     places: Mapping[str, int]
-    """Of each head that an anchor names and that a line of it has: how many lines it had then."""
+    """Of each head that it ever had, or at least of those that an anchor names: how many lines it had then."""
 
 
 class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,11 +116,6 @@ def held_against(  # noqa: PLR0913 - one argument a source
         contradictions=tuple(dict.fromkeys(wrong)),
         said=tuple(dict.fromkeys(said)),
     )
-
-
-def heads_of(reading: AnchorReading) -> frozenset[str]:
-    """Return the heads that anchors name: what has to be looked for in ledgers."""
-    return frozenset(anchor.statement.head for anchor in reading.anchors if anchor.statement.head)
 
 
 def _faults(

@@ -7,7 +7,7 @@ of this (schema 1, or a run that never closed) is not doubted for it.
 
 from collections.abc import Iterator, Sequence
 
-from pytest_mixgpu.marks.eligible import short
+from pytest_mixgpu.marks.differences import short
 from pytest_mixgpu.records.model import RunRecord
 
 _MANY = 3

@@ -71,8 +71,8 @@ def shown(value: object) -> str:
 
 
 def short(digest: str) -> str:
-    """Write a digest as far as people compare it."""
-    return f"{digest[:12]}…" if digest else ABSENT
+    """Write a digest as far as people compare it; what is short enough stands as it is."""
+    return f"{digest[:12]}…" if len(digest) > 16 else digest or "none"
 
 
 def _where_they_part(found: str, frozen: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pytest_mixgpu.devices.spec import PoolSpec
+from pytest_mixgpu.marks.differences import short
 from pytest_mixgpu.marks.lock import Lock, digests_since
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import RunRecord
@@ -244,8 +245,3 @@ def _wanted(
         planned = "0, the only one that is planned" if seeds.runs == 1 else f"one of {seeds.runs} planned, from 0 on"
         wanted.append(("repeat", header.repeat, planned))
     return wanted
-
-
-def short(digest: str) -> str:
-    """Write a digest as far as people compare it."""
-    return f"{digest[:12]}…" if len(digest) > 16 else digest or "none"

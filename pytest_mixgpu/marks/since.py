@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.eligible import Superseded, short
+from pytest_mixgpu.marks.differences import short
+from pytest_mixgpu.marks.eligible import Superseded
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.lock import Lock, digests_since
 from pytest_mixgpu.marks.lock_file import ChainEntry

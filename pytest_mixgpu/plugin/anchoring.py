@@ -9,8 +9,9 @@ import msgspec
 from pytest_mixgpu.errors import AnchorError, MixgpuError
 from pytest_mixgpu.records.anchors.making import keep_outside, voucher_named
 from pytest_mixgpu.records.anchors.statement import Statement
-from pytest_mixgpu.records.attestation import attest, try_key
+from pytest_mixgpu.records.attestation import NAMESPACE, attest
 from pytest_mixgpu.records.ledger import utc_now
+from pytest_mixgpu.records.signatures import try_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class Anchoring(msgspec.Struct, frozen=True, kw_only=True):
         for text in self.options.anchors:
             voucher_named(text, base=self.folder).check(self.folder)
         if self.options.host_key is not None:
-            try_key(self.options.host_key)
+            try_key(self.options.host_key, NAMESPACE)
         for challenge in self.options.nonces:
             seen = {record.header.session for record in store.records() if record.header.challenge == challenge}
             seen.discard(self.session)

@@ -9,9 +9,8 @@ from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
 from pytest_mixgpu.marks.differences import plain
 from pytest_mixgpu.marks.lock_file import Bindings, Contents
 from pytest_mixgpu.marks.present import Present
-from pytest_mixgpu.plugin.measure import code_digests, package_root, recipe_digests, recipe_for, recipes_of
+from pytest_mixgpu.plugin.measure import code_digests, package_root
 from pytest_mixgpu.records.digests import canonical_digest
-from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.records.sources import source_digests, sources_of
 
 if TYPE_CHECKING:
@@ -93,20 +92,19 @@ def present_of(
     package = package_root() / "pytest_mixgpu"
     for id_, place in sorted(tests.items()):
         parts[id_] = _sources_of(place, suite.folder, root, (*search, *_between(suite.folder, root)), package)
-    recipes = {} if plan is None else {name: plain(recipe_for(name, suite.folder)) for name in recipes_of(plan)}
     return Present(
         bindings=Bindings(
-            plan="" if plan is None else plan_digest(plan),
+            plan=suite.plan_digest,
             code=found.code,
             evaluator=found.evaluator,
-            recipes={} if plan is None else recipe_digests(plan, suite.folder),
+            recipes=suite.recipe_digests,
             data=dict(data or {}),
             judge=canonical_digest(parts["judge"]),
             tests={id_: canonical_digest(parts[id_]) for id_ in sorted(tests)},
         ),
         contents=Contents(
             plan={} if plan is None else plain(plan),
-            recipes=recipes,
+            recipes={name: plain(recipe) for name, recipe in suite.recipes.items()},
             sources={path: digest for files in parts.values() for path, digest in files.items()},
         ),
         covers={part: tuple(files) for part, files in parts.items()},

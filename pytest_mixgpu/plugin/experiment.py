@@ -10,11 +10,11 @@ from filelock import FileLock
 
 from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.marks.evidence import gather
-from pytest_mixgpu.marks.lock import compare, lock_digest
+from pytest_mixgpu.marks.lock import compare
 from pytest_mixgpu.marks.lock_file import digests_since
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.plugin.anchoring import Anchoring
-from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_digests, recipe_for
+from pytest_mixgpu.plugin.measure import Measurement, digests_in_force, make_runs, recipe_for
 from pytest_mixgpu.plugin.outside import with_outside
 from pytest_mixgpu.plugin.repeats import first_open_bracket, first_open_repeat
 from pytest_mixgpu.plugin.sequence import planned_runs, stage
@@ -139,11 +139,11 @@ class Experiment:
             plan_digest=digests.plan,
             code_digest=digests.code,
             evaluator_digest=digests.evaluator,
-            recipe_digests=self._recipe_digests,
+            recipe_digests=self._suite.recipe_digests,
             present=None if self._suite.lock is None else self._present(),
             marks=[mark for mark in self._marks if isinstance(mark, PassMark)],
             claims=[mark for mark in self._marks if isinstance(mark, Claim)],
-            ledger=with_outside(stored, self._folders, self._suite, options=self._options, rehearsal=rehearsal),
+            ledger=with_outside(stored, self._suite, options=self._options, rehearsal=rehearsal),
             lost=stored.lost,
             seals=stored.seals,
         )
@@ -169,7 +169,7 @@ class Experiment:
         lock = self._suite.lock
         if lock is None:
             return False
-        return bool(compare(lock, plan_digest=self._digests.plan, recipe_digests=self._recipe_digests))
+        return bool(compare(lock, plan_digest=self._digests.plan, recipe_digests=self._suite.recipe_digests))
 
     def _make_once(self, group: str) -> None:
         """Make a group, or refuse it again for the reason that it was refused for before."""
@@ -259,8 +259,4 @@ class Experiment:
 
     @cached_property
     def _digests(self) -> Digests:
-        return digests_in_force(self._plan, lock_digest(self._suite.lock))
-
-    @cached_property
-    def _recipe_digests(self) -> dict[str, str]:
-        return recipe_digests(self._plan, self._suite.folder)
+        return digests_in_force(self._suite)

@@ -17,12 +17,14 @@ from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.code import code_paths, code_seen, evaluator_paths
 from pytest_mixgpu.jobs.conduct import conduct
 from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
+from pytest_mixgpu.jobs.workloads.preload import preload_for
 from pytest_mixgpu.jobs.workloads.recipe import load_recipe
-from pytest_mixgpu.records.digests import canonical_digest, code_digest
+from pytest_mixgpu.marks.lock_file import lock_digest
+from pytest_mixgpu.records.digests import code_digest
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Digests, Header, Outcome
-from pytest_mixgpu.records.plan_file import plan_digest, settings_for
+from pytest_mixgpu.records.plan_file import settings_for
 from pytest_mixgpu.records.secrets import scrub_command
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.plugin.anchoring import Anchoring
     from pytest_mixgpu.plugin.sequence import PlannedRun, Staging
+    from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.model import RunRecord
     from pytest_mixgpu.records.plan import Plan
     from pytest_mixgpu.records.store import RunStore, RunWriter
@@ -70,10 +73,10 @@ def code_digests() -> CodeDigests:
     )
 
 
-def digests_in_force(plan: Plan, lock_digest: str) -> Digests:
-    """SHA-256 of plan, lock, code and evaluator as they are now."""
+def digests_in_force(suite: Suite) -> Digests:
+    """SHA-256 of a suite's plan and lock, and of code and evaluator, as they are now."""
     found = code_digests()
-    return Digests(plan=plan_digest(plan), lock=lock_digest, code=found.code, evaluator=found.evaluator)
+    return Digests(plan=suite.plan_digest, lock=lock_digest(suite.lock), code=found.code, evaluator=found.evaluator)
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,17 +101,6 @@ def recipe_for(name: str, suite_folder: Path) -> Recipe:
     return load_recipe(name, folders=(suite_folder / "recipes",))
 
 
-def recipes_of(plan: Plan) -> tuple[str, ...]:
-    """Names of the recipes that a plan asks for: its own, and its rehearsal's."""
-    rehearsal = () if plan.rehearsal is None else (plan.rehearsal.workload.recipe,)
-    return (plan.workload.recipe, *rehearsal)
-
-
-def recipe_digests(plan: Plan, suite_folder: Path) -> dict[str, str]:
-    """SHA-256 of the recipes that a plan names, by name, as they are now."""
-    return {name: canonical_digest(recipe_for(name, suite_folder).as_dict()) for name in recipes_of(plan)}
-
-
 def make_runs(
     measurement: Measurement, planned: tuple[PlannedRun, ...], *, first_repeats: Mapping[str, int]
 ) -> tuple[RunRecord, ...]:
@@ -131,7 +123,7 @@ def make_runs(
         meter = _Meter()
         # All at once and before the first round, so that no preload goes on beside a measurement; the first run pays.
         environments = {device.environment for run in planned for device in run.pool.devices}
-        measurement.launcher.warm([(), *sorted(environments)])
+        measurement.launcher.warm([(), *sorted(environments)], modules=preload_for(measurement.recipe))
         shares = _Shares(measurement, planned, meter)
         for number, run in enumerate(planned, start=1):
             repeat = first_repeats[run.role.name] + run.seed_index

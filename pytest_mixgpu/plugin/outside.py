@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_mixgpu.marks.anchored import GivenLedger, JudgedRun, heads_of, held_against
+from pytest_mixgpu.marks.anchored import GivenLedger, JudgedRun, held_against
 from pytest_mixgpu.marks.attested import examine
 from pytest_mixgpu.marks.lock_file import digests_since
 from pytest_mixgpu.records.anchors.reading import read_anchors
 from pytest_mixgpu.records.attestation import read_attestation
-from pytest_mixgpu.records.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,17 +20,14 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.stored import StoredRuns
     from pytest_mixgpu.plugin.suites import Suite
-    from pytest_mixgpu.records.anchors.model import AnchorReading
+    from pytest_mixgpu.records.chain import LedgerReading
 
 
-def with_outside(
-    stored: StoredRuns, folders: Sequence[Path], suite: Suite, *, options: Options, rehearsal: bool
-) -> LedgerState:
+def with_outside(stored: StoredRuns, suite: Suite, *, options: Options, rehearsal: bool) -> LedgerState:
     """Return what the ledgers say of themselves, with what heads outside and signatures show of them.
 
     Args:
-        stored: what the folders hold of the suite.
-        folders: of the reports, each with a ledger of its own.
+        stored: what the report folders hold of the suite, with the ledger of each.
         suite: whose anchors are read.
         options: who may sign and stamp, and which challenges were handed out.
         rehearsal: whether a rehearsal is judged.
@@ -42,10 +38,10 @@ def with_outside(
     reading = read_anchors(suite.folder, signers=options.signers, tsa_ca=options.tsa_ca)
     entries = stored.ledger.entries or ()
     closes = {entry.run_id: entry for entry in entries if entry.event == "close"}
-    names = _names(folders)
+    names = _names(tuple(stored.chains))
     outside = held_against(
         reading,
-        [_given(folder, names[folder], reading) for folder in folders],
+        [_given(names[folder], chain) for folder, chain in stored.chains.items()],
         [
             JudgedRun(ledger=names[stored.homes[entry.run_id]], registered=entry, closed=closes.get(entry.run_id))
             for entry in stored.registered
@@ -74,8 +70,5 @@ def _names(folders: Sequence[Path]) -> dict[Path, str]:
     return {folder: folder.name if last.count(folder.name) == 1 else str(folder) for folder in folders}
 
 
-def _given(folder: Path, name: str, reading: AnchorReading) -> GivenLedger:
-    ledger, heads = RunStore(folder).ledger, heads_of(reading)
-    if not heads:
-        return GivenLedger(path=name, identity="", count=0, places={})
-    return GivenLedger(path=name, identity=ledger.identity, count=ledger.count, places=ledger.places(heads))
+def _given(name: str, chain: LedgerReading) -> GivenLedger:
+    return GivenLedger(path=name, identity=chain.first, count=chain.count, places=chain.places)

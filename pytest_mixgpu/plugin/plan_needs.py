@@ -10,7 +10,7 @@ import pytest
 
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.evidence import gather, seeds_in_force
-from pytest_mixgpu.marks.lock import broken_seals, compare, lock_digest
+from pytest_mixgpu.marks.lock import broken_seals, compare
 from pytest_mixgpu.marks.model import PassMark
 from pytest_mixgpu.marks.planning import PlanNeeds, mark_need, role_needs, sessions_for
 from pytest_mixgpu.marks.seen import seen_of
@@ -105,7 +105,7 @@ def _known(suite: Suite, plan: Plan, session: MixgpuSession) -> list[tuple[Evide
     if not folders:
         return []
     stored = read_runs(folders, suite.name)
-    digests = digests_in_force(plan, lock_digest(suite.lock))
+    digests = digests_in_force(suite)
     return [
         (
             gather(

@@ -1,6 +1,6 @@
 """What report folders hold: from ledgers and records to values for the judge. Imports no pytest, judges nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -28,6 +28,8 @@ class StoredRuns(msgspec.Struct, frozen=True, kw_only=True):
     ledger: LedgerState
     homes: dict[str, Path]
     """The report folder of each run, by its id."""
+    chains: dict[Path, LedgerReading]
+    """The ledger of each report folder as it was read, without its entries."""
 
 
 def read_runs(folders: Sequence[Path], suite: str, *, lock: Lock | None = None) -> StoredRuns:
@@ -48,6 +50,7 @@ def read_runs(folders: Sequence[Path], suite: str, *, lock: Lock | None = None) 
     surveyed = [(folder, run) for folder in folders for run in _once(RunStore(folder).survey(suite))]
     found = [run for _, run in surveyed]
     _refuse_twins(found)
+    readings = {folder: RunStore(folder).ledger.read() for folder in folders}
     for run in found:
         registered.append(run.registered)
         # One that is still being written counts as it stands: it was registered, and it has no outcome yet.
@@ -63,8 +66,9 @@ def read_runs(folders: Sequence[Path], suite: str, *, lock: Lock | None = None) 
         records=tuple(records),
         lost=tuple(lost),
         seals=seals,
-        ledger=_ledger_state(folders, found, suite, lock),
+        ledger=_ledger_state(readings, found, suite, lock),
         homes={run.id: folder for folder, run in surveyed},
+        chains={folder: msgspec.structs.replace(reading, entries=()) for folder, reading in readings.items()},
     )
 
 
@@ -104,24 +108,26 @@ def _refuse_twins(runs: Sequence[StoredRun]) -> None:
         seen[run.id] = run.folder
 
 
-def _ledger_state(folders: Sequence[Path], runs: Sequence[StoredRun], suite: str, lock: Lock | None) -> LedgerState:
+def _ledger_state(
+    readings: Mapping[Path, LedgerReading], runs: Sequence[StoredRun], suite: str, lock: Lock | None
+) -> LedgerState:
     """One folder's head and count; of several, the heads joined and the counts added up."""
-    stores = [RunStore(folder) for folder in folders]
-    readings = [store.ledger.read() for store in stores]
     strays = [
-        f"{store.folder}: the run folder {name} is not in the ledger" for store in stores for name in store.strays()
+        f"{folder}: the run folder {name} is not in the ledger"
+        for folder in readings
+        for name in RunStore(folder).strays()
     ]
     return LedgerState(
-        head="+".join(reading.head for reading in readings),
-        count=sum(reading.count for reading in readings),
-        faults=(*(fault for reading in readings for fault in reading.faults), *strays),
+        head="+".join(reading.head for reading in readings.values()),
+        count=sum(reading.count for reading in readings.values()),
+        faults=(*(fault for reading in readings.values() for fault in reading.faults), *strays),
         notes=(
             *(
                 note
-                for folder, reading in zip(folders, readings, strict=True)
+                for folder, reading in readings.items()
                 for note in (*_torn_notes(folder, reading), *_opening_notes(folder, reading, suite, lock))
             ),
-            *_copy_notes(folders, readings),
+            *_copy_notes(readings),
         ),
         entries=tuple(entry for run in runs for entry in (run.registered, run.closed) if entry is not None),
         running=tuple(run.id for run in runs if run.is_running),
@@ -152,10 +158,10 @@ def _opening_notes(folder: Path, reading: LedgerReading, suite: str, lock: Lock 
         yield f"{folder}: the ledger was opened under {under}, which the chain of the present lock does not know"
 
 
-def _copy_notes(folders: Sequence[Path], readings: Sequence[LedgerReading]) -> Iterator[str]:
+def _copy_notes(readings: Mapping[Path, LedgerReading]) -> Iterator[str]:
     """Say which ledgers began as one: in which of them later runs belong nobody can tell."""
     begun: dict[str, Path] = {}
-    for folder, reading in zip(folders, readings, strict=True):
+    for folder, reading in readings.items():
         if reading.first and reading.first in begun:
             yield f"{begun[reading.first]} and {folder} hold copies of one ledger that went on apart from each other"
         begun.setdefault(reading.first, folder)

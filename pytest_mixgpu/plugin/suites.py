@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from pytest_mixgpu.marks.lock import read_lock
 from pytest_mixgpu.plugin.keys import LOCK_NAME
-from pytest_mixgpu.records.plan_file import load_plan
+from pytest_mixgpu.records.digests import canonical_digest
+from pytest_mixgpu.records.plan_file import load_plan, plan_digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
+    from pytest_mixgpu.jobs.workloads.recipe import Recipe
     from pytest_mixgpu.marks.lock import Lock
     from pytest_mixgpu.records.plan import Plan
 
@@ -41,6 +43,25 @@ class Suite:
     def plan(self) -> Plan | None:
         """The plan; None where the suite has none."""
         return load_plan(self.plan_path) if self.plan_path.is_file() else None
+
+    @cached_property
+    def plan_digest(self) -> str:
+        """Of the plan as it is now; empty where the suite has none."""
+        return "" if self.plan is None else plan_digest(self.plan)
+
+    @cached_property
+    def recipes(self) -> dict[str, Recipe]:
+        """The recipes that the plan asks for, its own and its rehearsal's, by name, as they are now."""
+        from pytest_mixgpu.plugin.measure import recipe_for
+
+        stages = () if self.plan is None else (self.plan, self.plan.rehearsal)
+        names = [stage.workload.recipe for stage in stages if stage is not None]
+        return {name: recipe_for(name, self.folder) for name in names}
+
+    @cached_property
+    def recipe_digests(self) -> dict[str, str]:
+        """Of these recipes, by name."""
+        return {name: canonical_digest(recipe.as_dict()) for name, recipe in self.recipes.items()}
 
     @cached_property
     def lock(self) -> Lock | None:

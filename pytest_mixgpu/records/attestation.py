@@ -15,7 +15,7 @@ import msgspec
 from pytest_mixgpu.errors import AnchorError
 from pytest_mixgpu.records.canonical import decode_canonical, encode_canonical
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.records.signatures import sign, verify
+from pytest_mixgpu.records.signatures import sign, signature_path, verify
 
 ATTESTATION_SCHEMA: Final = 1
 NAMESPACE: Final = "pytest-mixgpu-record"
@@ -72,19 +72,10 @@ def attest(record: RunRecord, folder: Path, key: Path) -> Path:
     try:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(raw)
-        _signature(path).write_bytes(signature)
+        signature_path(path).write_bytes(signature)
     except OSError as error:
         raise AnchorError(f"{path} cannot be written: {error}") from error
     return path
-
-
-def try_key(key: Path) -> None:
-    """Sign something that is thrown away, so that a key that does not serve is found before anything is measured.
-
-    Raises:
-        AnchorError: it does not sign.
-    """
-    sign(b"does this key sign without a question?\n", key, f"{NAMESPACE}-trial")
 
 
 def read_attestation(folder: Path, run_id: str, signers: Path | None) -> AttestationReading:
@@ -106,9 +97,9 @@ def read_attestation(folder: Path, run_id: str, signers: Path | None) -> Attesta
         statement = decode_attestation(raw)
     except AnchorError as error:
         return AttestationReading(fault=f"{path}: {error}")
-    if not _signature(path).is_file():
+    if not signature_path(path).is_file():
         return AttestationReading(statement=statement, said=f"the signature beside {path} is gone")
-    found = verify(raw, _signature(path), NAMESPACE, signers)
+    found = verify(raw, signature_path(path), NAMESPACE, signers)
     fault = f"{path}: {found.fault}" if found.fault else ""
     return AttestationReading(statement=statement, signer=found.signer, fault=fault, said=found.said)
 
@@ -129,7 +120,3 @@ def decode_attestation(raw: bytes) -> Attestation:
 
 def _path(folder: Path, run_id: str) -> Path:
     return folder / FOLDER / f"{run_id}.json"
-
-
-def _signature(path: Path) -> Path:
-    return path.with_name(f"{path.name}.sig")

@@ -76,7 +76,8 @@ class LedgerReading(msgspec.Struct, frozen=True, kw_only=True):
     first: str = ""
     """SHA-256 of the first line, by which copies of one ledger are told from others; empty for no line."""
     places: dict[str, int] = {}
-    """Of the heads that were looked for, at which line each one stands; what is not here stands nowhere."""
+    """At which line, counted from 1, each head stands that it ever had, or that was looked for; what is not here stands
+    nowhere. A head at line n was the head of this ledger when it had n lines."""
 
 
 def read_chain(raw: bytes, *, name: str) -> LedgerReading:
@@ -95,8 +96,9 @@ def scan_chain(file: BinaryIO, *, name: str, keep_entries: bool = True, heads: C
     Args:
         file: at its beginning.
         name: how faults call it.
-        keep_entries: whether to return the entries; without them memory does not grow with the ledger.
-        heads: heads whose places are looked for.
+        keep_entries: whether to return the entries, and the places of all heads; without them memory does not grow with
+            the ledger.
+        heads: heads whose places are looked for otherwise.
 
     Raises:
         LedgerError: there is no room in the temporary folder for what has to be remembered of many runs.
@@ -115,7 +117,7 @@ def scan_chain(file: BinaryIO, *, name: str, keep_entries: bool = True, heads: C
             entry = chain.take(line, digest)
             if keep_entries and entry is not None:
                 entries.append(entry)
-            if digest in wanted:
+            if keep_entries or digest in wanted:
                 places[digest] = chain.count
         return LedgerReading(
             entries=tuple(entries),

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from pytest_mixgpu.errors import AnchorError
 
+SUFFIX: Final = ".sig"
 _TIMEOUT_S = 60.0
 _SAFE_VARIABLES = ("PATH", "HOME", "USER", "SSH_AUTH_SOCK", "SYSTEMROOT", "TMPDIR")
 _KEY = re.compile(r"with (?P<type>\S+) key (?P<fingerprint>SHA256:\S+)")
@@ -48,6 +50,24 @@ def sign(raw: bytes, key: Path, namespace: str) -> bytes:
             "ssh-add it and name its .pub file"
         )
     return done.stdout
+
+
+def try_key(key: Path, namespace: str) -> None:
+    """Sign something that is thrown away, so that a key that does not serve is found before anything is measured.
+
+    Args:
+        key: the key's file.
+        namespace: the purpose that it is to sign for later; what is thrown away is signed for another one.
+
+    Raises:
+        AnchorError: it does not sign.
+    """
+    sign(b"is this key there, and does it sign without a question?\n", key, f"{namespace}-trial")
+
+
+def signature_path(signed: Path) -> Path:
+    """Return where the signature of a file lies: beside it."""
+    return signed.with_name(signed.name + SUFFIX)
 
 
 def verify(raw: bytes, signature: Path, namespace: str, signers: Path | None) -> Signature:

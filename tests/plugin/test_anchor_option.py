@@ -57,7 +57,7 @@ class Anchored(NamedTuple):
             records=(folder,), signers=self.outsiders.signers, tsa_ca=self.outsiders.root, nonces=nonces
         )
         stored = read_runs([folder], "cpu", lock=suite.lock)
-        return with_outside(stored, [folder], suite, options=options, rehearsal=rehearsal)
+        return with_outside(stored, suite, options=options, rehearsal=rehearsal)
 
 
 def options_with(**given: object) -> Options:
@@ -173,7 +173,7 @@ def test_git_vouches_without_further_trust(doctored: Bench) -> None:
     """Where nobody is named who may sign or stamp, commits still vouch for heads, and nobody for records."""
     folder, suite = doctored.folder / "reports", Suite(doctored.folder)
     stored = read_runs([folder], "cpu", lock=suite.lock)
-    found = with_outside(stored, [folder], suite, options=options_with(records=(folder,)), rehearsal=False)
+    found = with_outside(stored, suite, options=options_with(records=(folder,)), rehearsal=False)
 
     assert NUM_RUNS == len(found.outside.covered)
     assert ((), {}) == (found.outside.contradictions, found.attested.accepted)

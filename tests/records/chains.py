@@ -1,4 +1,4 @@
-"""Whole chains, written at once: from entries to the bytes of a ledger."""
+"""Whole chains, written at once: from entries to the bytes of a ledger; and a statement about one."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -6,9 +6,21 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
+from pytest_mixgpu.records.anchors.statement import Statement
 from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry
 
 AT = "2026-11-29T12:00:00.000+00:00"
+STATEMENT = Statement(
+    suite="e1",
+    event="register",
+    run_id="run-1",
+    ledger="1e" * 32,
+    head="4e" * 32,
+    count=2,
+    num_runs=1,
+    lock="10" * 32,
+    at=AT,
+)
 
 
 def made_good(entries: Iterable[LedgerEntry]) -> bytes:

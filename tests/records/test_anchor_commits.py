@@ -11,19 +11,8 @@ from pytest_mixgpu.errors import AnchorError
 from pytest_mixgpu.records.anchors.git import GitVoucher
 from pytest_mixgpu.records.anchors.making import keep_outside
 from pytest_mixgpu.records.anchors.reading import read_anchors
-from pytest_mixgpu.records.anchors.statement import Statement
+from tests.records.chains import STATEMENT
 
-STATEMENT = Statement(
-    suite="e1",
-    event="register",
-    run_id="run-1",
-    ledger="1e" * 32,
-    head="4e" * 32,
-    count=2,
-    num_runs=1,
-    lock="",
-    at="now",
-)
 IDENTITY = ("-c", "user.name=A Reader", "-c", "user.email=reader@localhost", "-c", "commit.gpgsign=false")
 
 

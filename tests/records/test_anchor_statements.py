@@ -15,19 +15,9 @@ from pytest_mixgpu.records.anchors.statement import (
     is_statement_name,
     name_of,
 )
+from tests.records.chains import STATEMENT
 
 DIGESTS = st.text("0123456789abcdef", min_size=64, max_size=64)
-STATEMENT = Statement(
-    suite="e1",
-    event="close",
-    run_id="run-1",
-    ledger="1e" * 32,
-    head="4e" * 32,
-    count=17,
-    num_runs=8,
-    lock="10" * 32,
-    at="2026-11-29T12:00:00.000+00:00",
-)
 
 
 @st.composite

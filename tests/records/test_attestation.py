@@ -13,7 +13,6 @@ from pytest_mixgpu.records.attestation import (
     decode_attestation,
     encode_attestation,
     read_attestation,
-    try_key,
 )
 from pytest_mixgpu.records.model import RunRecord
 from tests.authorities import allow, make_key, needs_ssh_keygen
@@ -42,7 +41,6 @@ def record() -> RunRecord:
 def test_signed_record_names_its_signer(record: RunRecord, tmp_path: Path) -> None:
     """The statement holds the record's digest, its challenge and its host."""
     key = make_key(tmp_path / "keys")
-    try_key(key)
     path = attest(record, tmp_path, key)
     found = read_attestation(tmp_path, record.id, allow(tmp_path / "signers", lab=key))
 

@@ -159,4 +159,4 @@ def test_places_tells_where_each_head_stood(written: tuple[LedgerEntry, ...], tm
 
     assert {head: place for place, head in enumerate(heads, start=1)} == ledger.places([*heads, "0" * 64])
     assert (heads[0], heads[-1], len(heads)) == (ledger.identity, ledger.head, ledger.count)
-    assert heads[0] == ledger.read().first
+    assert (heads[0], ledger.places(heads)) == (ledger.read().first, ledger.read().places)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.errors import AnchorError
-from pytest_mixgpu.records.signatures import sign, verify
+from pytest_mixgpu.records.signatures import sign, signature_path, try_key, verify
 from tests.authorities import allow, make_key, needs_ssh_keygen
 
 pytestmark = needs_ssh_keygen
@@ -84,3 +84,13 @@ def test_key_that_does_not_sign_says_what_to_do(keys: Path, tmp_path: Path) -> N
         sign(b"head", keys / "absent", PURPOSE)
     with pytest.raises(AnchorError, match="ssh-keygen did not sign"):
         sign(b"head", tmp_path / "none", PURPOSE)
+
+
+def test_a_key_is_tried_for_another_purpose(keys: Path, tmp_path: Path) -> None:
+    """It leaves nothing behind that could serve as a signature, and a key that is not there is found so."""
+    try_key(keys / "ours", PURPOSE)
+
+    with pytest.raises(AnchorError, match="there is no such key"):
+        try_key(tmp_path / "nowhere", PURPOSE)
+    assert [] == list(tmp_path.iterdir())
+    assert tmp_path / "made.json.sig" == signature_path(tmp_path / "made.json")

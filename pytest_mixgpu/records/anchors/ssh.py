@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Final
 
 from pytest_mixgpu.records.anchors.model import Found, Kind, Proof
-from pytest_mixgpu.records.signatures import sign, verify
+from pytest_mixgpu.records.signatures import sign, signature_path, try_key, verify
 
 NAMESPACE: Final = "pytest-mixgpu-anchor"
-SUFFIX: Final = ".sig"
 
 
 class SshVoucher:
@@ -25,11 +24,11 @@ class SshVoucher:
     def check(self, folder: Path) -> None:
         """Sign something that is thrown away."""
         del folder
-        sign(b"is this key there, and does it sign without a question?\n", self._key, f"{NAMESPACE}-trial")
+        try_key(self._key, NAMESPACE)
 
     def vouch(self, path: Path) -> None:
         """Write the signature beside the statement."""
-        path.with_name(path.name + SUFFIX).write_bytes(sign(path.read_bytes(), self._key, NAMESPACE))
+        signature_path(path).write_bytes(sign(path.read_bytes(), self._key, NAMESPACE))
 
 
 def signature_of(path: Path, raw: bytes, signers: Path | None) -> Found | None:
@@ -40,7 +39,7 @@ def signature_of(path: Path, raw: bytes, signers: Path | None) -> Found | None:
         raw: the statement's bytes.
         signers: list of allowed signers; None: nobody is allowed.
     """
-    beside = path.with_name(path.name + SUFFIX)
+    beside = signature_path(path)
     if not beside.is_file():
         return None
     found = verify(raw, beside, NAMESPACE, signers)
