@@ -109,6 +109,25 @@ def cost_of(evidence: Evidence) -> Cost:
     )
 
 
+def comparison_bills(evidence: Evidence) -> dict[str, Bill]:
+    """Return what each kind of run cost that is there to be compared with, by role; with them the bare bill is whole.
+
+    Attempts whose records cannot be read stand with their role.
+    """
+    roles = [*(run.header.role for run in evidence.attempts), *(lost.role for lost in evidence.lost)]
+    counted = {run.id for run in evidence.completed}
+    return {
+        role: _bill(
+            evidence,
+            [run for run in evidence.attempts if run.header.role == role],
+            counted,
+            num_lost=sum(lost.role == role for lost in evidence.lost),
+        )
+        for role in dict.fromkeys(roles)
+        if role not in _OWN
+    }
+
+
 def _bill(evidence: Evidence, runs: Sequence[RunRecord], counted: set[str], *, num_lost: int) -> Bill:
     """Add up runs; attempts whose records cannot be read cost something that is not known."""
     prices = evidence.prices

@@ -5,15 +5,21 @@ One file a figure. `draw.py` alone knows the drawing library, which is imported 
 
 from collections.abc import Sequence
 
-from pytest_mixgpu.marks.evidence import Evidence
+from pytest_mixgpu.marks.evidence import Evidence, workload_of
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.report.figures.bounds import mark_figures
 from pytest_mixgpu.report.figures.chosen import judged_runs
 from pytest_mixgpu.report.figures.draw import HOW_TO_DRAW
+from pytest_mixgpu.report.figures.holdups import holdup_figures
+from pytest_mixgpu.report.figures.learning import learning_figures
+from pytest_mixgpu.report.figures.parity import parity_figures
 from pytest_mixgpu.report.figures.phase_bars import phase_figures
+from pytest_mixgpu.report.figures.rates import rate_figures
+from pytest_mixgpu.report.figures.speed import speed_figures
 from pytest_mixgpu.report.figures.timeline import timeline_figures
+from pytest_mixgpu.report.figures.waterfall import cost_figures
 from pytest_mixgpu.report.model import Figures
 
 __all__ = ["HOW_TO_DRAW", "Figures", "figures_of"]
@@ -30,6 +36,21 @@ def figures_of(
         plan: of the suite.
         evidence: what the judge looked at; without it nothing is shown that takes its choice of runs.
     """
-    del plan, evidence
     judged = judged_runs(verdicts, records)
-    return Figures(marks=mark_figures(verdicts), time=(*phase_figures(judged), *timeline_figures(judged)))
+    counting = judged if evidence is None else evidence.completed
+    workload = workload_of(plan, counting, rehearsal=all(run.header.rehearsal for run in counting))
+    return Figures(
+        marks=mark_figures(verdicts),
+        time=(
+            *speed_figures(verdicts, evidence),
+            *rate_figures(counting),
+            *phase_figures(judged),
+            *timeline_figures(judged),
+            *holdup_figures(judged),
+        ),
+        quality=(
+            *parity_figures(verdicts, evidence),
+            *learning_figures(counting, None if workload is None else workload.target),
+        ),
+        cost=cost_figures(evidence),
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.report.figures.look import BLUE, INK, LABEL_WIDTH, VERMILION, WIDTH
-from pytest_mixgpu.report.figures.made import counted, finite, make_figure
+from pytest_mixgpu.report.figures.made import counted, finite, make_figure, thinned
 from pytest_mixgpu.report.figures.thin import telling_indices
 from pytest_mixgpu.report.model import Figure
 from pytest_mixgpu.report.sanitise import clean
@@ -68,8 +68,7 @@ def _figure(verdict: Verdict, id_: str, value: float, bound: float) -> Figure:
 def _notes(num_drawn: int, num_runs: int) -> list[str]:
     if num_runs == 1:
         return ["One run: it has no interval."]
-    drawn = f"{num_drawn} of {num_runs:,} runs are drawn, the extremes among them."
-    return [drawn] if num_drawn < num_runs else []
+    return thinned(num_drawn, num_runs, "runs")
 
 
 def _span(interval: tuple[float, float], unit: str) -> str:

@@ -51,7 +51,7 @@ def busy_figure(run: RunRecord, notes: list[str]) -> Figure | None:
         },
         notes=[
             *notes,
-            f"A cell is the mean of {len(columns[0]):,} rounds or one more, and of {len(rows[0]):,} participants or one more.",
+            f"A cell is the mean of up to {max(map(len, columns)):,} rounds and {max(map(len, rows)):,} participants.",
         ],
     )
 

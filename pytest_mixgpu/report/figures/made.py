@@ -69,6 +69,11 @@ def finite(values: Iterable[float]) -> list[float]:
     return [value for value in values if math.isfinite(value)]
 
 
+def thinned(num_drawn: int, num_all: int, nouns: str) -> list[str]:
+    """Say that not all are drawn, where that is so."""
+    return [f"{num_drawn:,} of {num_all:,} {nouns} are drawn, the extremes among them."] if num_drawn < num_all else []
+
+
 def counted(num: int, noun: str) -> str:
     """Write a count with its noun: `1 run`, `3 runs`."""
     return f"{num:,} {noun}" if num == 1 else f"{num:,} {noun}s"

@@ -80,7 +80,7 @@ def _figure(run: RunRecord, notes: list[str]) -> Figure | None:
     num_warm = sum(each.line.warmup for each in rounds)
     return make_figure(
         id=f"timeline-{run.header.name}",
-        title=f"{run_label(run)}: {len(durations)} measured rounds of {' to '.join(ends)} and {num_warm} for warming up "
+        title=f"{run_label(run)}: {len(durations)} measured rounds of {' to '.join(ends)}, {num_warm} for warming up, "
         f"in {units.format_duration(span_s)}",
         alt=f"Every round of {run_label(run)} from left to right, a lane for each participant and one for the "
         f"coordinator, phase by phase. Clocks are aligned to {units.format_duration(unsure_s)} or better.",
