@@ -16,12 +16,14 @@ _WHOLE: Final = frozenset({"id", "metric", "comparator", "bound", "unit"})
 _UNSAID: Final = frozenset({"id", "statistic"})
 """What an amendment of a mark cannot change."""
 _BOUND: Final = frozenset({*BINDINGS, "planned"})
+_MAX_DEPTH: Final = 10
+"""Nothing that a lock holds is nested deeper."""
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 
 
 def amended_at(text: str) -> str:
     """Give the moment of an amendment; empty where it states none."""
-    found = _AMENDMENT.fullmatch(text)
+    found = _match(text)
     return found["at"] if found else ""
 
 
@@ -32,12 +34,12 @@ def amendment_text(text: str, verdict: Verdict) -> str:
         text: when, what, why, and what was there before.
         verdict: whose mark or claim it concerns; what it still says the same is left out, its bound excepted.
     """
-    found = _AMENDMENT.fullmatch(text)
+    found = _match(text)
     if found is None:
         return text
     try:
         was = msgspec.json.decode(found["was"], type=dict[str, object])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return text
     is_whole = was.keys() >= _WHOLE
     parts = [
@@ -47,6 +49,11 @@ def amendment_text(text: str, verdict: Verdict) -> str:
     ]
     before = f" ({', '.join(parts)})" if parts else ""
     return f"{units.format_moment(found['at'])}: {found['what']}{before}"
+
+
+def _match(text: str) -> re.Match[str] | None:
+    # A text that ends otherwise is not searched: there are some in which the search would take hours.
+    return _AMENDMENT.fullmatch(text) if text.endswith("})") else None
 
 
 def _is_none(name: str, value: object) -> bool:
@@ -60,16 +67,18 @@ def _is_worth_saying(name: str, value: object, verdict: Verdict) -> bool:
     return name == "bound" or name not in PassMark.__struct_fields__ or getattr(verdict, name, None) != value
 
 
-def _words(value: object) -> str:
+def _words(value: object, *, depth: int = 0) -> str:
     if value in _EMPTY:
         return "not there" if value is None else "empty"
+    if depth > _MAX_DEPTH:
+        return "…"
     if isinstance(value, float):
         return units.format_exact(value)
     if isinstance(value, list):
-        return " ".join(_words(each) for each in cast("list[object]", value))
+        return " ".join(_words(each, depth=depth + 1) for each in cast("list[object]", value))
     if isinstance(value, dict):
         inner = cast("dict[str, object]", value).items()
-        return "; ".join(f"{name} {_words(each)}" for name, each in inner if each not in _EMPTY)
+        return "; ".join(f"{name} {_words(each, depth=depth + 1)}" for name, each in inner if each not in _EMPTY)
     text = str(value)
     # A digest is told by its first characters, here as everywhere in a sentence.
     return f"{text[:12]}…" if re.fullmatch(r"[0-9a-f]{64}", text) else text

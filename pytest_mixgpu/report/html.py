@@ -60,6 +60,8 @@ def render_page(report: Report, figures: Figures = _NO_FIGURES) -> str:
         if len(runs) < len(report.runs)
         else "",
         witnesses=_witnesses(report.marks),
+        common=_common(report.marks),
+        num_amendments=len({text for mark in report.marks for text in mark.amendments}),
         fold=MAX_RUN_IDS,
         style_hash=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
         words=WORDS_IN_WORDS,
@@ -162,6 +164,14 @@ def _by_mark(figures: Sequence[Figure], marks: Sequence[MarkRow]) -> tuple[dict[
         else:
             others.append(figure)
     return found, tuple(others)
+
+
+def _common(marks: Sequence[MarkRow]) -> tuple[str, ...]:
+    """Find what is said of every mark and claim alike: it stands once. Of a single one nothing is common."""
+    if len(marks) < 2:
+        return ()
+    rest = [set(mark.details) for mark in marks[1:]]
+    return tuple(text for text in marks[0].details if all(text in details for details in rest))
 
 
 def _witnesses(marks: Sequence[MarkRow]) -> list[tuple[str, tuple[str, ...]]]:

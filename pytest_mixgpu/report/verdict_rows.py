@@ -203,7 +203,7 @@ def seals_of(verdicts: Sequence[Verdict]) -> tuple[Pair, ...]:
     counts = [verdict.ledger_count for verdict in verdicts]
     return (
         Pair(name="Lock digest", text=distinct([verdict.lock_digest for verdict in verdicts])),
-        Pair(name="Frozen at", text=distinct([_frozen_at(verdict) for verdict in verdicts])),
+        Pair(name="Frozen at", text=_frozen_at(verdicts) or units.NOT_STATED),
         Pair(name="Ledger head", text=distinct([verdict.ledger_head for verdict in verdicts])),
         Pair(name="Ledger entries", text=units.format_count(max(counts, default=0))),
         Pair(
@@ -215,8 +215,19 @@ def seals_of(verdicts: Sequence[Verdict]) -> tuple[Pair, ...]:
     )
 
 
-def _frozen_at(verdict: Verdict) -> str:
-    """Give the day of the freeze, and beside it those of amendments: what was frozen then is not what holds now."""
-    amended = [units.format_moment(moment) for text in verdict.amendments if (moment := amended_at(text))]
-    since = units.format_moment(verdict.frozen_at)
-    return f"{since} ({verdict.id} amended {', '.join(amended)})" if since and amended else since
+def _frozen_at(verdicts: Sequence[Verdict]) -> str:
+    """Give the day of the freeze, and beside it those of amendments: what was frozen then is not what holds now.
+
+    Marks and claims that share all these days are named only where others do not.
+    """
+    ids: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for verdict in verdicts:
+        if verdict.frozen_at:
+            amended = [moment for text in verdict.amendments if (moment := amended_at(text))]
+            ids.setdefault((verdict.frozen_at, tuple(dict.fromkeys(amended))), []).append(verdict.id)
+    parts = []
+    for (since, amended_then), names in sorted(ids.items()):
+        days = f", amended {', '.join(map(units.format_moment, amended_then))}" if amended_then else ""
+        whose = f" ({', '.join(names)})" if len(ids) > 1 else ""
+        parts.append(f"{units.format_moment(since)}{days}{whose}")
+    return clean("; ".join(parts))

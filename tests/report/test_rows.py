@@ -310,11 +310,29 @@ def test_an_amendment_is_told_in_words(text: str, expected: str) -> None:
     assert mark_row(speedup(amendments=(text,))).amendments == (expected,)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("x: " + " (was {" * 100_000, id="many-beginnings"),
+        pytest.param("x" * 1_000_000 + ": (was {})", id="long"),
+        pytest.param('x: y (was {"a":' + "[" * 100_000 + "]" * 100_000 + "})", id="too-deep-to-read"),
+        pytest.param('x: y (was {"a":' + "[" * 400 + "1" + "]" * 400 + "})", id="deep"),
+        pytest.param('x: y (was {"a":' + "9" * 10_000 + "})", id="huge-number"),
+        pytest.param('x: y (was {"a":"\ud800"})', id="surrogate"),
+    ],
+)
+def test_no_amendment_is_too_much_to_show(text: str) -> None:
+    """It is cut or left as it is, and nobody waits for it."""
+    (shown,) = mark_row(speedup(amendments=(text,))).amendments
+
+    assert 0 < len(shown) < 2100
+
+
 def test_an_amended_mark_shows_both_dates() -> None:
     """The day of its freeze alone would vouch for a bound that is younger."""
     seals = {pair.name: pair.text for pair in report_of([speedup(amendments=(AMENDED,))]).seals}
 
-    assert seals["Frozen at"] == "2026-11-28 09:00:00 UTC (e1-speedup amended 2026-11-29 08:00:00 UTC)"
+    assert seals["Frozen at"] == "2026-11-28 09:00:00 UTC, amended 2026-11-29 08:00:00 UTC"
 
 
 def test_seals_that_disagree_are_all_shown() -> None:
