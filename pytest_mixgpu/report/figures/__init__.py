@@ -16,7 +16,9 @@ from pytest_mixgpu.report.figures.holdups import holdup_figures
 from pytest_mixgpu.report.figures.learning import learning_figures
 from pytest_mixgpu.report.figures.parity import parity_figures
 from pytest_mixgpu.report.figures.phase_bars import phase_figures
+from pytest_mixgpu.report.figures.placement import placement_figures
 from pytest_mixgpu.report.figures.rates import rate_figures
+from pytest_mixgpu.report.figures.run_spread import run_figures
 from pytest_mixgpu.report.figures.speed import speed_figures
 from pytest_mixgpu.report.figures.timeline import timeline_figures
 from pytest_mixgpu.report.figures.waterfall import cost_figures
@@ -53,4 +55,6 @@ def figures_of(
             *learning_figures(counting, None if workload is None else workload.target),
         ),
         cost=cost_figures(evidence),
+        runs=run_figures(records),
+        conditions=placement_figures(judged),
     )

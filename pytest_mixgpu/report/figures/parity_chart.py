@@ -111,7 +111,9 @@ def parity_chart(pairs: Sequence[Pair], limits: Limits) -> "alt.TopLevelMixin":
         bands = of("bands").mark_rule(strokeWidth=16, opacity=0.18, color=GREEN)
         target = of("near" if has_bands else "target").mark_rule(strokeDash=[6, 4], color=PURPLE, strokeWidth=2)
         layers = [
-            of("pairs").mark_rule(color=INK, opacity=0.4).encode(x=x("low", title, ends), x2="high:Q", y=lane_axis(lanes)),
+            of("pairs").mark_rule(color=INK, opacity=0.4).encode(
+                x=x("low", title, ends), x2="high:Q", y=lane_axis(lanes)
+            ),
             target.encode(x=x("value", title, ends)),
             of("scores").mark_point(size=90, strokeWidth=2).encode(
                 x=x("value", title, ends), y=lane_axis(lanes), color=colour, shape=shape
@@ -138,7 +140,7 @@ def parity_chart(pairs: Sequence[Pair], limits: Limits) -> "alt.TopLevelMixin":
     return alt.vconcat(
         scores("accuracy on the test set, %, full scale", [0.0, 100.0], has_bands=False),
         scores(
-            "close-up: accuracy on the test set, % (green: tolerance around the mean of the controls)",
+            "close-up, % of the test set (green: tolerance around the controls' mean)",
             close,
             has_bands=True,
         ),
