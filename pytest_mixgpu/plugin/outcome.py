@@ -14,12 +14,14 @@ from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.plugin.again import again_command
+from pytest_mixgpu.plugin.exporting import export
 from pytest_mixgpu.plugin.junit_file import JunitFile
 from pytest_mixgpu.plugin.left_out import left_out_of
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.environment import host_facts
 from pytest_mixgpu.records.secrets import scrub_command
 from pytest_mixgpu.records.store import RunStore
+from pytest_mixgpu.report.exports.material import Material
 from pytest_mixgpu.report.figures import figures_of
 from pytest_mixgpu.report.html import write_page
 from pytest_mixgpu.report.junit import suite_properties
@@ -60,6 +62,7 @@ class Outcomes:
         """Tests that were reported as passed with a verdict that fails: a hook of somebody's came after ours."""
         self._reports: list[tuple[Suite, Report, Path]] = []
         self._junit = JunitFile.of(session.config)
+        self._exported: list[str] = []
         self._left_out: list[str] = []
         self._troubles: list[str] = []
         self._stopped = False
@@ -152,6 +155,8 @@ class Outcomes:
             )
             for line in lines:
                 reporter.write_line(line.text, **line.markup)
+        for text in self._exported:
+            reporter.write_line(text)
         self._write_left_out(reporter)
 
     def _write_left_out(self, reporter: pytest.TerminalReporter) -> None:
@@ -207,13 +212,34 @@ class Outcomes:
 
         verdicts = [*judged, *left_out]
         self._tell_junit(suite, report_on(verdicts), verdicts, left_out)
-        write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
         page = report_on(verdicts)
+        if judged:
+            # Before anything is written: what cannot be written takes nothing from what is said.
+            self._reports.append((suite, report_on(judged) if left_out else page, folder / "index.html"))
+        options = self._session.options
+        material = Material(
+            occasion=occasion,
+            report=page,
+            verdicts=tuple(verdicts),
+            records=tuple(records),
+            plan=suite.plan,
+            folders=options.records or (options.report,),
+            lock=suite.lock_path,
+        )
+        self._export(suite, material)
+        write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
         evidence = self._session.evidence_of(suite)
         figures = figures_of(verdicts, records, plan=suite.plan, evidence=evidence)
         write_page(folder / "index.html", page, figures)
-        if judged:
-            self._reports.append((suite, report_on(judged) if left_out else page, folder / "index.html"))
+
+    def _export(self, suite: Suite, material: Material) -> None:
+        """Write other formats, those that are always written and those that were asked for."""
+        options, config = self._session.options, self._session.config
+        places, troubles = export(
+            material, options.report / suite.name, asked=options.exports, show=lambda path: shown(path, config)
+        )
+        self._exported += places
+        self._troubles += troubles
 
     def _tell_junit(self, suite: Suite, report: Report, verdicts: list[Verdict], left_out: list[Verdict]) -> None:
         """Hand the suite's properties and what was left out to the XML file, if there is one."""
