@@ -2,17 +2,34 @@
 
 from collections.abc import Collection
 
+from msgspec.structs import replace
+
 from pytest_mixgpu.marks.code_seen import code_doubts
 from pytest_mixgpu.marks.compare import environment_differences
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Measurement
-from pytest_mixgpu.marks.model import Note, PassMark
+from pytest_mixgpu.marks.model import Claim, Note, PassMark, Verdict
 from pytest_mixgpu.marks.pairing import has_shown
-from pytest_mixgpu.marks.seals import lock_notes
+from pytest_mixgpu.marks.seals import changes_behind, lock_notes
 from pytest_mixgpu.marks.statistics import LEVEL_IN_WORDS, Spread, share_covered_by_range
 from pytest_mixgpu.marks.timings import is_share_unknown
-from pytest_mixgpu.marks.witnessed import time_notes
+from pytest_mixgpu.marks.witnessed import git_sentences, time_notes, time_sentences
 from pytest_mixgpu.records.model import RunRecord
+
+
+def with_asides(verdict: Verdict, one: PassMark | Claim, evidence: Evidence, counted: Evidence) -> Verdict:
+    """Add to a verdict what is said beside any word: when the mark was committed, what changed, what witnesses it.
+
+    Args:
+        verdict: as judged.
+        one: the mark or claim.
+        evidence: all that is known.
+        counted: of that, what is evidence for it since it is as it is now.
+    """
+    changes = (f"code-changed: {text}" for text in changes_behind(counted, one))
+    said = (*time_sentences(evidence, one), *changes, *evidence.said)
+    witness = (*git_sentences(evidence, one), *verdict.witness, *evidence.told_outside)
+    return replace(verdict, details=(*verdict.details, *said), witness=witness)
 
 
 def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> tuple[Note, ...]:

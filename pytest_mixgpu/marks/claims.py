@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.beside import outside_notes, why_unfinished
+from pytest_mixgpu.marks.beside import outside_notes, why_unfinished, with_asides
 from pytest_mixgpu.marks.checks import CHECKS, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Claim, Note, Verdict, Word
-from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, lock_notes, tampering
+from pytest_mixgpu.marks.seals import amendments_of, is_frozen, lock_notes, tampering
 from pytest_mixgpu.marks.since import since_frozen
-from pytest_mixgpu.marks.witnessed import git_sentences, time_notes, time_sentences
+from pytest_mixgpu.marks.witnessed import time_notes
 
 _GRAVEST: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED")
 
@@ -21,11 +21,7 @@ def judge_claim(claim: Claim, evidence: Evidence) -> Verdict:
         evidence: all that is known.
     """
     counted = since_frozen(evidence, claim)
-    verdict = _judged(claim, counted)
-    changes = (f"code-changed: {text}" for text in changes_behind(counted, claim))
-    witness = (*git_sentences(evidence, claim), *verdict.witness, *evidence.told_outside)
-    said = (*time_sentences(evidence, claim), *changes, *evidence.said)
-    return replace(verdict, details=(*verdict.details, *said), witness=witness)
+    return with_asides(_judged(claim, counted), claim, evidence, counted)
 
 
 def _judged(claim: Claim, evidence: Evidence) -> Verdict:

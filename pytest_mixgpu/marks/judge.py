@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.beside import asides_of, how_sure, notes_on, why_unfinished, why_unreadable
+from pytest_mixgpu.marks.beside import (
+    asides_of,
+    how_sure,
+    notes_on,
+    why_unfinished,
+    why_unreadable,
+    with_asides,
+)
 from pytest_mixgpu.marks.comparison import meets, share_of
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.measurement import Blemish, Measurement
@@ -17,10 +24,9 @@ from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.parity_beside import beside_parity
 from pytest_mixgpu.marks.rules import forced_by_rules, told
-from pytest_mixgpu.marks.seals import amendments_of, changes_behind, is_frozen, tampering
+from pytest_mixgpu.marks.seals import amendments_of, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
-from pytest_mixgpu.marks.witnessed import git_sentences, time_sentences
 from pytest_mixgpu.records.model import Role
 
 _DESCRIBE = "run a workload that the plan describes, or describe this one in benchmark.toml with its target"
@@ -38,11 +44,7 @@ def judge_mark(mark: PassMark, evidence: Evidence) -> Verdict:
         evidence: all that is known.
     """
     counted = since_frozen(evidence, mark)
-    verdict = _judged(mark, counted)
-    changes = (f"code-changed: {text}" for text in changes_behind(counted, mark))
-    witness = (*git_sentences(evidence, mark), *verdict.witness, *evidence.told_outside)
-    said = (*time_sentences(evidence, mark), *changes, *evidence.said)
-    return replace(verdict, details=(*verdict.details, *said), witness=witness)
+    return with_asides(_judged(mark, counted), mark, evidence, counted)
 
 
 def _judged(mark: PassMark, evidence: Evidence) -> Verdict:

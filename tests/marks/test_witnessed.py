@@ -86,7 +86,7 @@ def test_a_claim_that_was_committed_late_says_so_itself() -> None:
     one = replace(one_mark_late().marks[0], id="e1-wait")
     verdict = judge_claim(e1_marks().claim("e1-wait"), make_evidence(git=replace(CLEAN_GIT, marks=(one,))))
 
-    assert ("PASS", ("committed-late",)) == (verdict.word, verdict.notes)
+    assert ("PASS", True) == (verdict.word, "committed-late" in verdict.notes)
     assert any(text.startswith("committed-late: ") for text in verdict.details)
     assert "after the first run" in official_refusal(verdict)
 
