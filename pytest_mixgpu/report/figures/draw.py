@@ -31,6 +31,40 @@ _GEOMETRY: Final = frozenset(("d", "transform", "x", "y", "x1", "y1", "x2", "y2"
 _PAINT: Final = "fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-dashoffset opacity"
 _TEXT: Final = "text-anchor font-size font-weight font-style"
 _ATTRIBUTES: Final = _GEOMETRY | frozenset(f"{_PAINT} {_TEXT} id clip-path".split())
+CONFIGURATION: Final[Mapping[str, object]] = {
+    "background": "transparent",
+    "font": FONT,
+    "padding": 4,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "domainColor": INK,
+        "tickColor": INK,
+        "gridColor": INK,
+        "domainOpacity": 0.6,
+        "tickOpacity": 0.6,
+        "gridOpacity": 0.13,
+        "labelFontSize": TEXT_SIZE,
+        "titleFontSize": TEXT_SIZE,
+        "titleFontWeight": "normal",
+        "labelLimit": 200,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": TEXT_SIZE,
+        "titleFontSize": TEXT_SIZE,
+        "titleFontWeight": "normal",
+        "labelLimit": 260,
+        "titleLimit": 0,
+        "orient": "top",
+        "symbolSize": 90,
+    },
+    "text": {"color": INK, "fontSize": TEXT_SIZE},
+}
+"""What all charts share, in the words of Vega-Lite."""
+
 _LONG_NUMBER: Final = re.compile(r"-?\d+\.\d{3,}")
 _IDLE: Final = {"opacity": "1", "stroke-opacity": "1", "fill-opacity": "1", "font-weight": "normal"}
 """Attributes that say what holds anyway."""
@@ -56,8 +90,12 @@ def svg_of(chart: "Callable[[], Chart]", datasets: "Datasets", *, id: str, label
     if not is_installed():
         return ""
     import vl_convert
+    from altair.utils.schemapi import debug_mode
 
-    specification = _configured(chart()).to_dict()
+    # Checked against its schema by our tests: at each of hundreds of steps that takes longer than drawing.
+    with debug_mode(arg=False):
+        specification = chart().to_dict(validate=False)
+    specification["config"] = CONFIGURATION
     specification["datasets"] = {name: [dict(row) for row in rows] for name, rows in datasets.items()}
     # A number that is not finite is refused here, with a message, and not by a scale that never ends.
     text = json.dumps(specification, allow_nan=False)
@@ -82,41 +120,6 @@ def tidied(raw: str, *, id: str, label: str) -> str:  # noqa: A002
     # Fonts that are as wide as the one that was measured with.
     root.set("font-family", f"{FONT}, Arial, Helvetica, sans-serif")
     return ET.tostring(root, encoding="unicode")
-
-
-def _configured(chart: "Chart") -> "Chart":
-    configured: Chart = (
-        chart.configure(background="transparent", font=FONT, padding=4)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=INK,
-            tickColor=INK,
-            gridColor=INK,
-            domainOpacity=0.6,
-            tickOpacity=0.6,
-            gridOpacity=0.13,
-            labelFontSize=TEXT_SIZE,
-            titleFontSize=TEXT_SIZE,
-            titleFontWeight="normal",
-            labelLimit=200,
-        )
-        .configure_legend(
-            labelColor=INK,
-            titleColor=INK,
-            labelFontSize=TEXT_SIZE,
-            titleFontSize=TEXT_SIZE,
-            titleFontWeight="normal",
-            labelLimit=260,
-            titleLimit=0,
-            orient="top",
-            symbolSize=90,
-        )
-        .configure_title(color=INK, fontSize=TEXT_SIZE, fontWeight="normal", anchor="start")
-        .configure_text(color=INK, fontSize=TEXT_SIZE)
-    )
-    return configured
 
 
 def _tidy(element: ET.Element, ids: Mapping[str, str]) -> None:
