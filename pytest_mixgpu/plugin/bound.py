@@ -40,6 +40,7 @@ _HANDING_OVER = (
     "plugin/sequence.py",
     "plugin/stopwatch.py",
     "plugin/stored.py",
+    "plugin/suites.py",
     "plugin/witnessing.py",
 )
 """Modules of the plugin that decide what is run, take durations, or hand numbers and records to the judge. They are
