@@ -6,7 +6,7 @@ Baseline and fleet may differ in the pool only; a control may differ from the mi
 from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
-from pytest_mixgpu.records.model import RunRecord, WorkerFacts
+from pytest_mixgpu.records.model import HostFacts, RunRecord, WorkerFacts
 from pytest_mixgpu.records.plan import EvaluationPlan
 
 VISIBILITY = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "KMP_AFFINITY"})
@@ -43,6 +43,25 @@ def control_differences(control: RunRecord, mixed: RunRecord) -> tuple[str, ...]
     found += _foreign_kind_differences(control, mixed)
     found += _evaluation_differences(control, mixed)
     return tuple(_naming(control, mixed, found))
+
+
+def numeric_differences(one: RunRecord, two: RunRecord) -> tuple[tuple[str, str, str], ...]:
+    """Return in what two runs that stand for the same differ beyond pool and place: field, and both values.
+
+    Shares follow the number of devices and, where they are cut by speed, the devices: else they are a setting.
+    """
+    own, other = one.header, two.header
+    is_free = len(own.pool) != len(other.pool) or {own.settings.split, other.settings.split} == {"speed"}
+    found = [
+        *((f"settings.{name}", *values) for name, *values in _setting_differences(
+            one, two, frozenset({"shares"} if is_free else ())
+        )),
+        *_digest_differences(one, two),
+        *_evaluation_differences(one, two),
+    ]  # fmt: skip
+    if own.repeat == other.repeat and own.seed != other.seed:
+        found.append(("seed", str(own.seed), str(other.seed)))
+    return tuple((field, here, there) for field, here, there in found)
 
 
 def evaluator_differences(run: RunRecord, declared: EvaluationPlan | None) -> tuple[str, ...]:
@@ -83,25 +102,7 @@ def workers_with_kinds(run: RunRecord) -> Iterator[tuple[WorkerFacts, str]]:
 
 def environment_differences(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     """Return which versions, drivers and hosts differ among joined runs: noted, never a reason to drop one."""
-    seen: dict[str, set[str]] = {}
-    for run in runs:
-        for host in {
-            run.header.host.host: run.header.host,
-            **({h.host: h for h in run.start.hosts} if run.start else {}),
-        }.values():
-            facts = {
-                "driver": host.driver,
-                "python": host.python,
-                "kernel": host.kernel,
-                "cpu": host.cpu_model,
-                **host.packages,
-            }
-            for name, value in facts.items():
-                seen.setdefault(name, set()).add(str(value))
-        for worker in () if run.start is None else run.start.workers:
-            if worker.torch is not None:
-                seen.setdefault("torch of the workers", set()).add(worker.torch)
-                seen.setdefault("accelerator", set()).add(str(worker.accelerator))
+    seen = environment_facts(runs)
     found = [f"{name}: {', '.join(sorted(values))}" for name, values in sorted(seen.items()) if len(values) > 1]
     for name, kind in sorted({(run.header.name, kind) for run in runs for kind in run.header.pool.kinds}):
         kernels = [kernels_of(run, kind) for run in runs if run.header.name == name and run.start is not None]
@@ -112,6 +113,33 @@ def environment_differences(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     if len(places) > 1:
         found.append(f"hosts: {'; '.join(' and '.join(place) for place in sorted(places))}")
     return tuple(found)
+
+
+def environment_facts(runs: Sequence[RunRecord]) -> dict[str, set[str]]:
+    """Return every value that versions and drivers had in these runs, by what they are of."""
+    seen: dict[str, set[str]] = {}
+    for run in runs:
+        hosts = {run.header.host.host: run.header.host, **({h.host: h for h in run.start.hosts} if run.start else {})}
+        for host in hosts.values():
+            for name, value in host_facts_of(host).items():
+                seen.setdefault(name, set()).add(value)
+        for worker in () if run.start is None else run.start.workers:
+            if worker.torch is not None:
+                seen.setdefault("torch of the workers", set()).add(worker.torch)
+                seen.setdefault("accelerator", set()).add(str(worker.accelerator))
+    return seen
+
+
+def host_facts_of(host: HostFacts) -> dict[str, str]:
+    """Return what of a host can change a number, by name."""
+    facts = {
+        "driver": host.driver,
+        "python": host.python,
+        "kernel": host.kernel,
+        "cpu": host.cpu_model,
+        **host.packages,
+    }
+    return {name: str(value) for name, value in facts.items()}
 
 
 def _setting_differences(one: RunRecord, two: RunRecord, free: frozenset[str]) -> list[tuple[str, str, str]]:

@@ -57,12 +57,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Answer `--mixgpu-devices`; all else is pytest's own main."""
-    if not config.getoption("--mixgpu-devices"):
-        return None
-    from pytest_mixgpu.plugin.preflight import print_devices
+    """Answer `--mixgpu-devices` and `--mixgpu-compare`; all else is pytest's own main."""
+    if config.getoption("--mixgpu-devices"):
+        from pytest_mixgpu.plugin.preflight import print_devices
 
-    print_devices(config)
+        print_devices(config)
+        return 0
+    sides = config.getoption("--mixgpu-compare")
+    if sides is None:
+        return None
+    from pytest_mixgpu.plugin.compare import print_comparison
+
+    print_comparison(config, sides, _options.read(config).report)
     return 0
 
 

@@ -95,6 +95,12 @@ def add(parser: pytest.Parser) -> None:
         help="judge the runs of this report folder instead of measuring; may be given again",
     )
     group.addoption(
+        "--mixgpu-compare",
+        metavar="A,B",
+        help="put the verdicts of two report folders of one suite side by side, write compare.html, and exit; refuses "
+        "what is not the same experiment but for its pool, and names the field",
+    )
+    group.addoption(
         "--mixgpu-report", metavar="DIR", help="where runs, ledger and reports go (default: reports/ under the rootdir)"
     )
     group.addoption(
