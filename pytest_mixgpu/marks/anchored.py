@@ -50,6 +50,8 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """By run, what vouches for a head from between its registration and its close."""
     kept: tuple[str, ...] = ()
     """For each ledger its last head that is kept outside, and since when the lock as it is now is: a sentence each."""
+    names_lock: bool = False
+    """Whether something that was kept outside and is vouched for names the lock as it is now."""
     limits: tuple[str, ...] = ()
     """What that cannot show."""
     contradictions: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ def held_against(  # noqa: PLR0913 - one argument a source
             *(_kept(ledger, holding[ledger.path]) for ledger in ledgers if holding[ledger.path]),
             *(f"the lock as it is now is named in {one.name}: {_proofs(one)}" for one in frozen),
         ),
+        names_lock=bool(frozen),
         limits=(*(text for kind, text in _LIMITS.items() if kind in kinds), _ALWAYS) if kinds else (),
         contradictions=tuple(dict.fromkeys(wrong)),
         said=tuple(dict.fromkeys(said)),

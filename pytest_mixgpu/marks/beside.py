@@ -58,6 +58,11 @@ def outside_notes(evidence: Evidence) -> tuple[Note, ...]:
     return tuple(note for note, is_vouched in notes.items() if not is_vouched)
 
 
+def lock_outside_notes(evidence: Evidence) -> tuple[Note, ...]:
+    """Return what a verdict lacks that stands on plan and lock alone: something outside that names this lock."""
+    return () if evidence.ledger.outside.names_lock else ("unanchored",)
+
+
 def how_sure(mark: PassMark, spread: Spread, resolvable: float | None) -> tuple[str, ...]:
     """Say what so many runs can show: how far they lie apart, and which difference they would have found."""
     if spread.n == 1:

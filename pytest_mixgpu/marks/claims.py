@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.beside import outside_notes, why_unfinished, with_asides
+from pytest_mixgpu.marks.beside import lock_outside_notes, outside_notes, why_unfinished, with_asides
 from pytest_mixgpu.marks.checks import CHECKS, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.model import Claim, Note, Verdict, Word
@@ -69,9 +69,13 @@ def _judged(claim: Claim, evidence: Evidence) -> Verdict:
 
 
 def _notes_on(claim: Claim, evidence: Evidence) -> tuple[Note, ...]:
-    """Return what is to be said beside the word. What vouches for runs matters to a claim that stands on any."""
+    """Return what is to be said beside the word.
+
+    What vouches for runs matters to a claim that stands on any; one on plan and lock alone stands on a lock that could
+    have been written anew, plan and all.
+    """
     reads_runs = any(CHECKS[name].reads_runs for name in claim.checks if name in CHECKS)
-    outside = outside_notes(evidence) if reads_runs else ()
+    outside = outside_notes(evidence) if reads_runs else lock_outside_notes(evidence)
     return (*lock_notes(evidence, claim), *outside, *time_notes(evidence, claim))
 
 

@@ -10,7 +10,8 @@ REFUSED_NOTES: Final[dict[Note, str]] = {
     "code-changed": "the code that produces the number is not the code that the lock names",
     "committed-late": "its present value was committed after the first run that was to be judged by it",
     "unwitnessed": "git does not show that its present value was committed before the first run",
-    "unanchored": "no head that is kept outside covers its runs, so a rebuilt ledger would not show (--mixgpu-anchor)",
+    "unanchored": "no head that is kept outside covers its runs or names its lock: rebuilt, it would not show "
+    "(--mixgpu-anchor)",
 }
 
 

@@ -35,7 +35,7 @@ NOTES_IN_WORDS: Final[Mapping[Note, str]] = {
     "disturbed": "other work ran on the measured devices, or the baseline drifted",
     "amended": "it was changed after it was frozen: when, why and from what stands below",
     "code-changed": "the code that produces the number is not the code that the lock names",
-    "unanchored": "no head of the ledger that is kept outside covers its runs: a ledger built anew would not show",
+    "unanchored": "no head that is kept outside covers its runs, or names its lock: what was built anew would not show",
     "unattested": "its records are not signed",
     "self-reported": "the number comes from the user's own job or from readings of another tool",
     "devices-stated": "which devices were measured was stated and not observed",
