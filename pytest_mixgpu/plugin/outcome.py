@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -277,8 +278,9 @@ class Outcomes:
         options = self._session.options
         return Occasion(
             suite=suite.name,
-            session=self._session.id,
-            made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            # Whoever judges records makes no run: nothing carries that session's id.
+            session="" if options.records else self._session.id,
+            made_at=_moment(judges_records=bool(options.records)).isoformat(timespec="seconds"),
             mode="records" if options.records else "measured",
             folder=shown(options.records[0] if options.records else options.report, self._session.config),
             command=scrub_command(tuple(sys.argv)),
@@ -296,6 +298,17 @@ class Outcomes:
             if (folder / "ledger.jsonl").is_file()
             for record in RunStore(folder).records(suite.name)
         ]
+
+
+def _moment(*, judges_records: bool) -> datetime:
+    """Now; or, for output of records that is to be the same byte for byte, what `SOURCE_DATE_EPOCH` says.
+
+    Where something was measured, no variable sets the date of it.
+    """
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if judges_records and fixed.isdecimal():
+        return datetime.fromtimestamp(int(fixed[:11]), UTC)
+    return datetime.now(UTC)
 
 
 def _width(reporter: pytest.TerminalReporter) -> int:
