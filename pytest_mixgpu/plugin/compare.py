@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_mixgpu.plugin.stored import StoredRuns
+    from pytest_mixgpu.records.model import RunRecord
     from pytest_mixgpu.report.verdicts import VerdictFile
 
 FLAG = "--mixgpu-compare"
@@ -76,7 +77,8 @@ def _read(config: pytest.Config, name: str, word: str) -> Sided:
         )
     home = path.parent.parent
     named = {run_id for verdict in file.verdicts for run_id in verdict.run_ids}
-    runs, notes = (), ()
+    runs: tuple[RunRecord, ...] = ()
+    notes: tuple[str, ...] = ()
     if named or any(verdict.ledger_head for verdict in file.verdicts):
         stored = _stored(home, file, name)
         runs = tuple(record for record in stored.records if record.id in named)

@@ -35,7 +35,7 @@ def sided(name: str, *verdicts: Verdict, runs: tuple[RunRecord, ...] = (), **mor
 def several(*values: float, **more: object) -> Verdict:
     """Make a verdict on a mark in seconds, of several runs."""
     fields = {"metric": "round_s", "unit": "s", "comparator": "at_most", "bound_origin": ""}
-    return speedup(value=sorted(values)[len(values) // 2], n=len(values), run_values=values, **(fields | more))
+    return speedup(value=sorted(values)[len(values) // 2], n=len(values), run_values=values, **(fields | more))  # type: ignore[arg-type]
 
 
 def text_of(comparison: Comparison, width: int = 80) -> str:
