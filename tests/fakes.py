@@ -178,7 +178,7 @@ class NoLauncher:
         """Refuse."""
         raise AssertionError("nothing is started here")
 
-    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]], *, modules: Sequence[str] | None = None) -> None:
         """Prepare nothing."""
 
     def close(self) -> None:

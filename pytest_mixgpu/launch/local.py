@@ -31,18 +31,26 @@ class LocalLauncher:
 
     def __init__(self, preload: Sequence[str] = DEFAULT_PRELOAD) -> None:
         self._preload = tuple(preload)
+        self._is_preload_safe = True
         self._zygotes: dict[Environment, Zygote] = {}
         self._num_workers = 0
 
     def warm(
-        self, environments: Iterable[Iterable[tuple[str, str]]], *, within_s: float = _DEFAULT_LIMITS.start_s
+        self,
+        environments: Iterable[Iterable[tuple[str, str]]],
+        *,
+        modules: Sequence[str] | None = None,
+        within_s: float = _DEFAULT_LIMITS.start_s,
     ) -> None:
         """Preload for these environments, all at once, and return when each is ready or known to fail.
 
         Args:
             environments: variables of the workers to come; those that are ready are kept.
+            modules: what is preloaded from here on; what is ready and lacks one is made anew. None keeps what was said.
             within_s: a preload that takes longer is ended.
         """
+        if modules is not None:
+            self._preload_at_least(modules)
         deadline_s = time.monotonic() + within_s
         keys = {kernel_environment(dict(environment)) for environment in environments}
         begun = [self._zygote(key) for key in keys]
@@ -51,6 +59,16 @@ class LocalLauncher:
             if zygote.preloaded is None and not zygote.failure:
                 zygote.kill()
                 zygote.close()
+
+    def _preload_at_least(self, modules: Sequence[str]) -> None:
+        if not self._is_preload_safe:
+            return
+        if not self._zygotes:
+            self._preload = tuple(modules)
+        elif missing := [module for module in modules if module not in self._preload]:
+            # Between two runs no worker lives, so nobody loses a parent. What was asked for before stays.
+            self.close()
+            self._preload += tuple(missing)
 
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> LocalCrew:
         """Start all tasks and return once each has said its first word.
@@ -124,7 +142,7 @@ class LocalLauncher:
             zygote.pump()
             if zygote.preload_unsafe:
                 # Slower: every worker then imports for itself.
-                self._preload = ()
+                self._preload, self._is_preload_safe = (), False
                 zygote = self._zygote(zygote.environment)
             elif zygote.failure or time.monotonic() > deadline_s:
                 break

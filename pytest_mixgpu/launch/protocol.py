@@ -122,13 +122,14 @@ class Launcher(Protocol):
             RunFailedError: one of them did not start.
         """
 
-    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]], *, modules: Sequence[str] | None = None) -> None:
         """Prepare for workers with these environments, all at once, and return when nothing more goes on.
 
         Called once before the first run of a session with `Device.environment` of every device of every planned run,
-        and `()` for coordinators, so that no preload goes on beside a measured round. Environments that are prepared
-        already cost nothing. A preparation that fails, or takes longer than `Limits.start_s`, is given up without an
-        error: `start` tries again, and says what is wrong with it.
+        and `()` for coordinators, so that no preload goes on beside a measured round. `modules` are what these workers
+        will import; None leaves it to the launcher. Environments that are prepared already cost nothing. A preparation
+        that fails, or takes longer than `Limits.start_s`, is given up without an error: `start` tries again, and says
+        what is wrong with it.
         """
 
     def close(self) -> None:

@@ -79,8 +79,8 @@ class FaultyLauncher:
     def start(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> Crew:
         return self._inner.start([self._spoil(task) for task in tasks], log_dir=log_dir, limits=limits)
 
-    def warm(self, environments: Iterable[Iterable[tuple[str, str]]]) -> None:
-        self._inner.warm(environments)
+    def warm(self, environments: Iterable[Iterable[tuple[str, str]]], *, modules: Sequence[str] | None = None) -> None:
+        self._inner.warm(environments, modules=modules)
 
     def close(self) -> None:
         self._inner.close()

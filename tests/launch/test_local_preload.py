@@ -84,6 +84,28 @@ def test_a_preload_that_forbids_a_fork_is_given_up_before_the_first_run() -> Non
         assert [1, 1] == [report.num_threads for report in launcher.preloads()]
 
 
+def test_what_is_preloaded_follows_what_is_needed() -> None:
+    """Nothing is loaded that nobody asked for; a later wish adds to the earlier ones, and one that is met is free."""
+    with LocalLauncher(preload=("no_such_default",)) as launcher:
+        loaded, pids = [], []
+        for modules in (["json", "none_a"], ["none_b"], ["json", "none_a"], None):
+            launcher.warm([()], modules=modules)
+            loaded.append(launcher.preloads()[0].missing)
+            pids.append(launcher.zygote_pids())
+
+    assert [("none_a",), ("none_a", "none_b"), ("none_a", "none_b"), ("none_a", "none_b")] == loaded
+    assert pids[0] != pids[1] == pids[2] == pids[3]
+
+
+def test_an_unsafe_preload_is_not_tried_again() -> None:
+    """What was given up once stays given up, whatever is asked for."""
+    with LocalLauncher() as launcher:
+        launcher.warm([()], modules=["tests.launch.preload_threads"])
+        launcher.warm([()], modules=["no_such_module", "tests.launch.preload_threads"])
+
+        assert [(1, ())] == [(report.num_threads, report.missing) for report in launcher.preloads()]
+
+
 def test_a_failure_to_warm_is_told_by_the_run_that_meets_it(tmp_path: Path) -> None:
     """`warm` knows of the failure and leaves it to the run; another environment is not touched by it."""
     with LocalLauncher(preload=("tests.launch.preload_by_choice",)) as launcher:
