@@ -2,17 +2,21 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf import json_format
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as Message
 from mlperf_logging.compliance_checker.mlp_parser import parse_file
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.openmetrics import parser
 
 from pytest_mixgpu.plugin.options import EXPORTS
 from pytest_mixgpu.report.exports.registry import KINDS
 from tests.plugin.bench import USAGE_ERROR, Bench, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 RECORDS = "--mixgpu-records=reports"
 ALL = tuple(f"--passmark-export={kind}" for kind in EXPORTS)
@@ -68,7 +72,8 @@ def test_every_kind_is_written_once_and_read_by_its_own_library(e1: Bench, worke
     logs = sorted((folder / "exports" / "mllog").rglob("result_*.txt"))
     assert 8 == len(logs)
     assert [] == [refused for log in logs for refused in parse_file(str(log), ruleset="5.1.0")[1]]
-    families = {one.name for one in text_string_to_metric_families((folder / "exports/mixgpu.prom").read_text("utf-8"))}
+    read: Callable[[str], Iterable[Any]] = parser.text_string_to_metric_families
+    families = {one.name for one in read((folder / "exports/mixgpu.prom").read_text("utf-8"))}
     assert {"mixgpu_passmark_met", "mixgpu_passmark_value_ratio"} <= families
     statement = (folder / "exports" / "verdicts.intoto.json").read_text("ascii")
     Statement.copy_from_pb(json_format.Parse(statement, Message())).validate()

@@ -125,6 +125,17 @@ def test_a_participant_is_placed_by_the_messages_of_its_round() -> None:
     assert float(event["args"]["uncertainty_us"]) == pytest.approx(offset.uncertainty_s * 1e6, abs=0.001)
 
 
+def test_without_messages_nothing_is_known_of_a_clock() -> None:
+    """A run of the usual tool has no coordinator; a device that works alone has no other clock."""
+    together, alone = as_record(make_run(role="reference")), as_record(make_run(role="baseline"))
+    unsure = [
+        {event["args"]["uncertainty_us"] for event in trace_of([record])["traceEvents"] if event["name"] == "compute"}
+        for record in (together, alone)
+    ]
+
+    assert [{None}, {0}] == unsure
+
+
 @given(
     start_s=st.floats(0, 0.01),
     trips_s=st.lists(st.floats(0, 0.01), min_size=4, max_size=4),

@@ -66,10 +66,11 @@ def start_of_participant(line: RoundLine, place: int) -> Offset:
 
     These are the messages from which the record's `clock_offset_s` is bounded, without the two clocks' own readings:
     GO and the first byte of the model were received after they were sent, READY and HELD were sent before they were
-    heard. In a round without a coordinator each participant's clock is its own: 0, with nothing known of its error.
+    heard. Without a coordinator nothing was exchanged by which two clocks could be compared: all start at 0, and how wrong
+    that is nobody knows (infinite), unless there is only one.
     """
     if place >= len(line.coordinator):
-        return Offset(offset_s=0.0, uncertainty_s=0.0)
+        return Offset(offset_s=0.0, uncertainty_s=0.0 if len(line.participants) == 1 else float("inf"))
     own, seen = line.stamps[place], line.coordinator[place]
     received_s = [0.0]
     sent_s = [seen.ready_s - own.compute_end_s]
