@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from _pytest.config import create_terminal_writer
 
@@ -20,15 +21,18 @@ from pytest_mixgpu.report.sanitise import clean_for_log
 from pytest_mixgpu.report.verdicts import read_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from pytest_mixgpu.marks.comparable import Obstacle
     from pytest_mixgpu.plugin.stored import StoredRuns
     from pytest_mixgpu.records.model import RunRecord
     from pytest_mixgpu.report.verdicts import VerdictFile
 
 FLAG = "--mixgpu-compare"
 VERDICTS = "verdicts.json"
+MAX_TOLD = 30
+"""So many fields are named one by one."""
 
 
 def print_comparison(config: pytest.Config, request: str, report: Path) -> None:
@@ -51,10 +55,11 @@ def print_comparison(config: pytest.Config, request: str, report: Path) -> None:
         raise pytest.UsageError(clean_for_log(f"{FLAG}: {error}")) from error
     found = obstacles(a.side, b.side)
     if found:
-        lines = "\n".join(f"  {clean_for_log(str(one))}" for one in found)
-        raise pytest.UsageError(
-            f"{FLAG}: A and B are not the same experiment, and are not put side by side. What forbids it:\n{lines}"
-        )
+        raise pytest.UsageError(_refusal(found))
+    shared = {run.id for run in a.side.runs} & {run.id for run in b.side.runs}
+    if shared:
+        note = f"A and B share {len(shared)} of their runs: what they share differs in nothing"
+        a, b = (msgspec.structs.replace(one, notes=(*one.notes, note)) for one in (a, b))
     comparison = build_comparison(a, b)
     page = report / a.side.suite / "compare.html"
     try:
@@ -64,6 +69,19 @@ def print_comparison(config: pytest.Config, request: str, report: Path) -> None:
     writer = create_terminal_writer(config, sys.stdout)
     for line in comparison_lines(comparison, width=writer.fullwidth, page=shown(page, config)):
         writer.line(line.text, **line.markup)
+
+
+def _refusal(found: Sequence[Obstacle]) -> str:
+    lines = [f"{FLAG}: A and B are not the same experiment, and are not put side by side. What forbids it:"]
+    lines += [f"  {clean_for_log(str(one))}" for one in found[:MAX_TOLD]]
+    if len(found) > MAX_TOLD:
+        lines.append(f"  and {len(found) - MAX_TOLD} more fields")
+    if any(one.field == "lock" for one in found):
+        lines.append(
+            "  Where the lock was amended between them, take the verdicts of both again under one lock: "
+            "pytest SUITE --mixgpu-records=DIR --mixgpu-report=DIR"
+        )
+    return "\n".join(lines)
 
 
 def _read(config: pytest.Config, name: str, word: str) -> Sided:

@@ -6,6 +6,7 @@ Schema history:
     3: `run_values` of a verdict.
 """
 
+import math
 import os
 import re
 import tempfile
@@ -91,16 +92,27 @@ def read_verdicts(path: Path) -> VerdictFile:
         RecordError: the file is missing, is of another schema, or holds what no verdict has.
     """
     try:
-        raw = path.read_bytes()
-        schema = msgspec.json.decode(raw, type=dict[str, object]).get("schema")
+        content = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+        schema = content.get("schema")
         if schema != SCHEMA_VERSION:
             raise RecordError(
                 f"{path}: schema {schema!r} was found, {SCHEMA_VERSION} is what this version reads: "
                 "judge the records again with --mixgpu-records"
             )
-        return msgspec.json.decode(raw, type=VerdictFile)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return msgspec.convert(_with_open_ends(content), VerdictFile)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(f"{path}: no verdicts could be read: {error}") from error
+
+
+def _with_open_ends(content: dict[str, object]) -> dict[str, object]:
+    """Give an interval its infinite ends back, which JSON holds as null: an attempt that never ended left them open."""
+    verdicts = content.get("verdicts")
+    for verdict in verdicts if isinstance(verdicts, list) else ():
+        interval = verdict.get("interval") if isinstance(verdict, dict) else None
+        if isinstance(interval, list) and len(interval) == 2:
+            ends = zip((-math.inf, math.inf), interval, strict=True)
+            verdict["interval"] = [end if found is None else found for end, found in ends]
+    return content
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """`--mixgpu-compare=A,B`: two report folders side by side, or the field that forbids it; no test is run."""
 
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_a_side_is_a_folder_a_suite_or_a_file(two: Bench, word: str) -> None:
     result = two.pytest(f"--mixgpu-compare={word}", "--mixgpu-report=out")
 
     assert 0 == result.ret, f"{result.stdout}\n{result.stderr}"
+    assert ("A and B share 8 of their runs" in prose(result)) == (word == "reports,reports")
+
+
+def test_two_sessions_that_really_ran(small: Bench) -> None:
+    """The runs of real devices, where nothing but time lies between the sides."""
+    for side in SIDES:
+        result = small.pytest(f"--mixgpu-report={side}", "-k", "fleet")
+        assert 0 == result.ret, f"{result.stdout}\n{result.stderr}"
+
+    said = prose(small.pytest(COMPARE))
+
+    assert re.search(r"small-rate A PASS \(rehearsal\) [\d,.]+ samples/s, at least 1 samples/s was asked n=1", said)
+    assert "small-parity A UNJUDGED" in said
+    assert "not compared: A is UNJUDGED and B is UNJUDGED" in said
+    assert said.endswith("page: reports/small/compare.html")
 
 
 @pytest.mark.parametrize(
