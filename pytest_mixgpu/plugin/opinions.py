@@ -78,7 +78,8 @@ class _Judge(Generic[Mark]):
         verdicts = [judge_runs(mark, what) for mark in still_open(self._session, self._item)]
         for verdict in verdicts:
             keep(self._session, self._item, verdict)
-        return [verdict_text(verdict) for verdict in verdicts]
+        official = self._session.options.official
+        return [failure_text(verdict, official=official) or verdict_text(verdict) for verdict in verdicts]
 
 
 class PassmarkJudge(_Judge[PassMark]):
