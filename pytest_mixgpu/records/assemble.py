@@ -1,6 +1,8 @@
 """From the bytes of `record.jsonl` to a `RunRecord` whose lines fit together. Imports no torch."""
 
+from collections.abc import Iterable
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 from pytest_mixgpu.errors import RecordError
@@ -63,13 +65,13 @@ def _name(line: Line) -> str:
     return str(line.__struct_config__.tag)
 
 
-def assemble(raw: bytes, *, path: Path | None = None, dropped: list[str] | None = None) -> RunRecord:
+def assemble(raw: bytes | Iterable[bytes], *, path: Path | None = None, dropped: list[str] | None = None) -> RunRecord:
     """Read a record whole.
 
     A last line without its end is what a killed writer leaves: it is dropped, and said.
 
     Args:
-        raw: the file's bytes.
+        raw: the file's bytes; or its lines, as an open file gives them: a large record is then never in memory twice.
         path: where they are from, for errors.
         dropped: takes a sentence for each thing that was dropped.
 
@@ -77,19 +79,21 @@ def assemble(raw: bytes, *, path: Path | None = None, dropped: list[str] | None 
         RecordError: a line cannot be read, or the lines do not fit together; says which and why.
     """
     name = str(path) if path else "a record"
-    *whole, torn = raw.split(b"\n")
-    if torn and dropped is not None:
-        dropped.append(f"{name}: dropped a torn last line of {len(torn)} bytes, as a killed writer leaves it")
     lines: list[Line] = []
-    story = Story()
-    for number, line in enumerate(whole, start=1):
+    story, digest = Story(), sha256()
+    for number, line in enumerate(BytesIO(raw) if isinstance(raw, bytes) else raw, start=1):
+        digest.update(line)
+        if not line.endswith(b"\n"):
+            if dropped is not None:
+                dropped.append(f"{name}: dropped a torn last line of {len(line)} bytes, as a killed writer leaves it")
+            break
         where = f"{name}, line {number}"
         schema = story.header.schema if story.header else SCHEMA_VERSION
-        lines.append(decode(line, where=where, schema=schema))
+        lines.append(decode(line.removesuffix(b"\n"), where=where, schema=schema))
         story.take(lines[-1], where=where)
     if not lines:
         raise RecordError(f"{name}: found no whole line, expected a header")
-    return _joined(lines, digest=sha256(raw).hexdigest(), path=str(path) if path else "")
+    return _joined(lines, digest=digest.hexdigest(), path=str(path) if path else "")
 
 
 def _joined(lines: list[Line], *, digest: str, path: str) -> RunRecord:

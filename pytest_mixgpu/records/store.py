@@ -151,7 +151,7 @@ class RunStore:
             folder = self._run_folder(registered.run_id)
             path = folder / RECORD_NAME
             is_running = closed is None and _is_locked(path)
-            record = assemble(_content(path), path=path, dropped=faults)
+            record = _read(path, dropped=faults)
         except (RecordError, OSError) as error:
             faults.append(str(error))
         else:
@@ -165,6 +165,13 @@ class RunStore:
             is_running=is_running,
             faults=tuple(faults),
         )
+
+
+def _read(path: Path, *, dropped: list[str]) -> RunRecord:
+    with opened(path) as file:
+        if file is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return assemble(file, path=path, dropped=dropped)
 
 
 def _content(path: Path) -> bytes:

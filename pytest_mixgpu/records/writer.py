@@ -77,7 +77,8 @@ class RunWriter:
             with self._explained():
                 if self._handle is not None:
                     os.fsync(self._handle)
-                record = assemble(self._path.read_bytes(), path=self._path)
+                with self._path.open("rb") as file:
+                    record = assemble(file, path=self._path)
             self._ledger.append(entry_for(self._header, record=record, at=outcome.finished_at))
         finally:
             self.abandon()

@@ -7,8 +7,10 @@ import msgspec
 Phase = Literal["compute", "prepare", "send", "queue", "wait", "combine", "return"]
 PHASES: tuple[Phase, ...] = ("compute", "prepare", "send", "queue", "wait", "combine", "return")
 
+# Numbers and words alone make no cycle, and a long run has millions of these: the collector is spared them.
 
-class Segment(msgspec.Struct, frozen=True, array_like=True):
+
+class Segment(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A stretch of one participant's round under one label, counted from the round's start on its own clock."""
 
     phase: Phase
@@ -16,7 +18,7 @@ class Segment(msgspec.Struct, frozen=True, array_like=True):
     duration_s: float
 
 
-class ParticipantStamps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParticipantStamps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What a participant saw in one round, in seconds since the round started on its own clock.
 
     A run without an exchange has `compute_end_s` and `close_s` only.
@@ -38,7 +40,7 @@ class ParticipantStamps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The coordinator's word arrived that everybody holds the new model: the end of the round here."""
 
 
-class CoordinatorStamps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CoordinatorStamps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """What the coordinator saw of one participant in one round, in seconds since it said GO, on its own clock."""
 
     ready_s: float
