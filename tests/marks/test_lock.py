@@ -144,7 +144,9 @@ def test_freezing_again_changes_nothing_and_adds_what_is_new() -> None:
             [replace(MARK, bound=0.6)], [], "aa", "m.bound: the marker has 0.6, passmarks.lock has 0.7", id="bound"
         ),
         pytest.param([], [replace(CLAIM, checks=("limits-stated",))], "aa", "c.checks", id="checks"),
-        pytest.param([MARK], [CLAIM], "ab", "plan: benchmark.toml has ab…, passmarks.lock has aa…", id="plan"),
+        pytest.param(
+            [MARK], [CLAIM], "ab" * 32, "plan: benchmark.toml has abababababab…, passmarks.lock has aa", id="plan"
+        ),
         pytest.param([MARK, replace(MARK, unit="y")], [], "aa", "two tests carry the id", id="twins"),
     ],
 )
