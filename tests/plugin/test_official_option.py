@@ -29,7 +29,7 @@ def test_deselected_mark_fails(e1: Bench) -> None:
 
     assert (0, 1) == (plain.ret, official.ret)
     for result in (plain, official):
-        assert {"passed": 1, "deselected": 9} == result.parseoutcomes()
+        assert 9 == result.parseoutcomes()["deselected"]
         assert re.search(r"UNJUDGED .*\be1-speedup\b.*: frozen in passmarks.lock", prose(result))
     assert "an official session fails on what was left out" in prose(official)
 
