@@ -102,16 +102,16 @@ def _chart(lanes: Sequence[str], title: str, domain: tuple[float, float], bound:
     x = alt.X("value:Q", title=title, scale=scale, axis=ticks)
     side: Literal["left", "right"] = "left" if bound < (domain[0] + domain[1]) / 2 else "right"
     axis = alt.Axis(title=None, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH, ticks=False, domain=False)
-    y = alt.Y("lane:N", sort=list(lanes), scale=alt.Scale(domain=list(lanes)), axis=axis)
+    y = alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=axis)
     asked = alt.Chart(alt.NamedData("bound"))
     median = alt.Chart(alt.NamedData("median"))
     return alt.layer(
         alt.Chart(alt.NamedData("interval"))
-        .mark_rule(strokeWidth=3, color=BLUE, opacity=0.55)
+        .mark_rule(strokeWidth=3, color=BLUE, opacity=0.8)
         .encode(x=alt.X("low:Q", title=title, scale=scale, axis=ticks), x2="high:Q", y=y),
         asked.mark_rule(strokeDash=[6, 4], strokeWidth=2, color=VERMILION).encode(x=x),
         asked.mark_text(dy=-9, align=side, baseline="bottom", color=INK).encode(x=x, y=alt.value(0), text="text:N"),
-        alt.Chart(alt.NamedData("runs")).mark_point(size=70, filled=True, color=BLUE, opacity=0.8).encode(x=x, y=y),
+        alt.Chart(alt.NamedData("runs")).mark_point(size=70, filled=True, color=BLUE, opacity=1).encode(x=x, y=y),
         median.mark_point(size=160, shape="diamond", strokeWidth=2, color=INK).encode(x=x, y=y),
         median.mark_text(dy=-12, color=INK).encode(x=x, y=y, text="text:N"),
     ).properties(width=WIDTH, height=alt.Step(30 if len(lanes) < 8 else 20))

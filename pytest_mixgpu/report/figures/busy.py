@@ -94,7 +94,7 @@ def _chart(lanes: Sequence[str], num_rounds: int, least: float, most: float) -> 
         .encode(
             x=alt.X("start:Q", title="round", scale=alt.Scale(domain=[0, num_rounds], nice=False)),
             x2="end:Q",
-            y=alt.Y("lane:N", sort=list(lanes), scale=alt.Scale(domain=list(lanes)), axis=axis),
+            y=alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=axis),
             opacity=alt.Opacity("share:Q", scale=scale, legend=legend),
         )
         .properties(width=WIDTH, height=alt.Step(14))

@@ -32,6 +32,8 @@ _PAINT: Final = "fill fill-opacity stroke stroke-width stroke-opacity stroke-das
 _TEXT: Final = "text-anchor font-size font-weight font-style"
 _ATTRIBUTES: Final = _GEOMETRY | frozenset(f"{_PAINT} {_TEXT} id clip-path".split())
 CONFIGURATION: Final[Mapping[str, object]] = {
+    # Descriptions for screen readers are made of titles by way of expressions, in which a title could do something.
+    "aria": False,
     "background": "transparent",
     "font": FONT,
     "padding": 4,
@@ -104,7 +106,10 @@ def svg_of(chart: "Callable[[], Chart]", datasets: "Datasets", *, id: str, label
 
 def tidied(raw: str, *, id: str, label: str) -> str:  # noqa: A002
     """Keep of a drawing what is seen: no style, no link, no address, no id that another drawing has."""
-    root = ET.fromstring(raw)  # noqa: S314 - the renderer wrote it here and now
+    try:
+        root = ET.fromstring(raw)  # noqa: S314 - the renderer wrote it here and now
+    except ET.ParseError as error:
+        raise ValueError(f"the renderer wrote no XML: {error}") from error
     own = sha256(id.encode("utf-8", "replace")).hexdigest()[:8]
     ids: dict[str, str] = {}
     for element in root.iter():

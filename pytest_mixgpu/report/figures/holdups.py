@@ -1,6 +1,5 @@
 """Which participant each round waited for: the one whose READY came last."""
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -42,7 +41,7 @@ def _figure(run: RunRecord, notes: list[str]) -> Figure | None:
     kept = sorted(ranked[:MAX_LANES])
     labels = {one: f"{participant_label(run, one)}: {len(waits[one])} of {num_rounds}" for one in kept}
     first, is_strip = ranked[0], num_rounds <= MAX_STRIPS
-    lost_s = math.fsum(wait for found in waits.values() for _, wait in found)
+    lost_s = sum(wait for found in waits.values() for _, wait in found)
     if len(kept) < len(ranked):
         notes = [*notes, f"The {MAX_LANES} participants that most rounds waited for, of {len(ranked):,}."]
     return make_figure(
@@ -58,7 +57,7 @@ def _figure(run: RunRecord, notes: list[str]) -> Figure | None:
                 participant_label(run, one),
                 str(len(waits[one])),
                 str(num_rounds),
-                units.format_duration(math.fsum(wait for _, wait in waits[one])) if waits[one] else "0",
+                units.format_duration(sum(wait for _, wait in waits[one])) if waits[one] else "0",
             )
             for one in ranked
         ],

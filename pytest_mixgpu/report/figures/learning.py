@@ -154,7 +154,7 @@ def _chart(names: Sequence[str], axis: str, lowest: float) -> "alt.TopLevelMixin
         target.mark_text(align="right", baseline="top", dx=-4, dy=5).encode(
             x=alt.value(WIDTH + 60), y=y, text="text:N"
         ),
-        looks.mark_line(opacity=0.7, strokeWidth=1.5).encode(x=x, y=y, color=colour, detail="run:N"),
-        looks.mark_point(filled=True, size=40, opacity=0.9).encode(x=x, y=y, color=colour, shape=shape),
+        looks.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour, detail="run:N"),
+        looks.mark_point(filled=True, size=40, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
         firsts.mark_point(size=190, color=INK, strokeWidth=1.5, shape="circle").encode(x=x, y=y),
     ).properties(width=WIDTH + 60, height=260)

@@ -57,12 +57,13 @@ def _figure(pairs: list[Pair], found: Measurement, verdict: Verdict | None, evid
     where = f"{abs(mean):.2f} points {side}" if mean else "at"
     word = "" if verdict is None else f": {', '.join((verdict.word, *verdict.qualifiers))}"
     asked = "" if bound is None else f"; within {units.format_exact(bound)} was asked"
+    said = f"{verdict.reason}." if verdict is not None and verdict.reason else ""
     return make_figure(
         id="parity",
         title=f"Mixed runs end {where} the mean of their controls, which lie {gap:.2f} points apart "
         f"({counted(len(pairs), 'seed')}){asked}{word}",
         alt="For each seed the accuracy of the mixed run and of its controls, on a scale from 0 to 100 % and close up; "
-        f"then mixed minus controls beside the tolerance. {verdict.reason if verdict else ''}",
+        f"then mixed minus controls beside the tolerance. {said}",
         head=(
             "seed",
             "mixed, %",

@@ -42,8 +42,8 @@ def phase_figures(runs: Sequence[RunRecord]) -> tuple[Figure, ...]:
 
 def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
     totals = [phase_totals(segments) for segments in line.segments]
-    whole_s = math.fsum(math.fsum(one.values()) for one in totals) or 1.0
-    shares = {phase: math.fsum(one[phase] for one in totals) / whole_s for phase in PHASES}
+    whole_s = sum(sum(one.values()) for one in totals) or 1.0
+    shares = {phase: sum(one[phase] for one in totals) / whole_s for phase in PHASES}
     kept = telling_indices([one["compute"] for one in totals], MAX_LANES)
     lanes = [participant_label(run, line.participants[place]) for place in kept]
     stretches = [
@@ -69,7 +69,7 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
             (
                 participant_label(run, participant),
                 *(units.format_duration(one[phase]) if one[phase] else "0" for phase in PHASES),
-                units.format_duration(math.fsum(one.values())),
+                units.format_duration(sum(one.values())),
             )
             for participant, one in zip(line.participants, totals, strict=True)
         ],
@@ -139,7 +139,7 @@ def lane_axis(lanes: Sequence[str]) -> "alt.Y":
     import altair as alt
 
     axis = alt.Axis(title=None, minExtent=LABEL_WIDTH, maxExtent=LABEL_WIDTH, ticks=False, domain=False)
-    return alt.Y("lane:N", sort=list(lanes), scale=alt.Scale(domain=list(lanes)), axis=axis)
+    return alt.Y("lane:N", sort=None, scale=alt.Scale(domain=list(lanes)), axis=axis)
 
 
 def _row(one: Stretch, scale: float) -> "Row":

@@ -42,7 +42,7 @@ def rate_figures(runs: Sequence[RunRecord]) -> tuple[Figure, ...]:
 def _rate(run: RunRecord) -> Rate | None:
     median = samples_per_s(run)
     lines = run.measured_rounds
-    own = finite(math.fsum(line.samples) / line.round_s for line in lines if line.round_s > 0)
+    own = finite(sum(line.samples) / line.round_s for line in lines if line.round_s > 0)
     if run.status != "completed" or median is None or not math.isfinite(median) or not own:
         return None
     header = run.header
@@ -116,10 +116,10 @@ def _chart(lanes: Sequence[str]) -> "alt.TopLevelMixin":
     shapes = alt.Scale(domain=["run", "reference"], range=["circle", "square"])
     texts = alt.Chart(alt.NamedData("texts")).mark_text(align="left", dx=8)
     return alt.layer(
-        rates.mark_rule(color=BLUE, opacity=0.5, strokeWidth=2).encode(
+        rates.mark_rule(color=BLUE, opacity=0.8, strokeWidth=2).encode(
             x=alt.X("low:Q", title=title), x2="high:Q", y=lane_axis(lanes)
         ),
-        rates.mark_point(filled=True, size=80, color=BLUE, opacity=0.9).encode(
+        rates.mark_point(filled=True, size=80, color=BLUE, opacity=1).encode(
             x=x, y=lane_axis(lanes), shape=alt.Shape("is_beside:N", scale=shapes, legend=None)
         ),
         texts.encode(x=x, y=lane_axis(lanes), text="text:N", color=alt.value(INK)),

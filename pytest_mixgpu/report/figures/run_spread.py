@@ -167,7 +167,7 @@ def _chart(lanes: Sequence[str]) -> "alt.TopLevelMixin":
     return alt.layer(
         of("boxes").mark_rule(color=BLUE, opacity=0.6).encode(x=x("low"), x2="high:Q", y=lane_axis(lanes)),
         of("boxes").mark_bar(color=BLUE, height=10, opacity=0.6).encode(x=x("first"), x2="third:Q", y=lane_axis(lanes)),
-        of("rounds").mark_point(color=BLUE, filled=True, size=45, opacity=0.7).encode(x=x("x"), y=lane_axis(lanes)),
+        of("rounds").mark_point(color=BLUE, filled=True, size=45, opacity=1).encode(x=x("x"), y=lane_axis(lanes)),
         of("medians").mark_tick(color=INK, thickness=2, size=14).encode(x=x("x"), y=lane_axis(lanes)),
         left.mark_point(color=VERMILION, shape="cross", angle=45, filled=True, size=110, opacity=1).encode(
             x=x("x"), y=lane_axis(lanes)

@@ -106,12 +106,12 @@ def _chart(names: Sequence[str], end: float) -> "alt.TopLevelMixin":
         of("one").mark_text(align="left", dx=10, dy=10).encode(x=x, y=y, text="text:N"),
         of("bound").mark_rule(color=VERMILION, strokeWidth=3).encode(x=x, x2="x2:Q", y=y),
         of("bound").mark_text(align="right", dx=-8).encode(x=x, y=y, text="text:N"),
-        of("lines").mark_line(color=BLUE, opacity=0.5).encode(x=x, y=y, detail="line:N"),
+        of("lines").mark_line(color=BLUE, opacity=0.8).encode(x=x, y=y, detail="line:N"),
         of("interval")
         .mark_errorbar(ticks=True, color=INK, thickness=1.5)
         .encode(x=x, y=alt.Y("low:Q", title="times as fast as one device", scale=scale, axis=axis), y2="high:Q"),
         of("points")
-        .mark_point(filled=True, size=80, opacity=0.85)
+        .mark_point(filled=True, size=80, opacity=1)
         .encode(
             x=x,
             y=y,

@@ -71,7 +71,7 @@ def _hours(bill: Bill) -> float | None:
     """Add up the items of a bill as those of the runs under test are: None where one is not known."""
     hours = [item.quantity for item in bill.items if item.unit == "device-hours"]
     known = [each for each in hours if each is not None]
-    return math.fsum(known) if len(known) == len(hours) else None
+    return sum(known) if len(known) == len(hours) else None
 
 
 def _figure(steps: list[Step], cost: Cost, unit: str) -> Figure:
