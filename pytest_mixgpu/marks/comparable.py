@@ -16,6 +16,7 @@ from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 
 _SHARE: Final = re.compile(r"(\S+) of the ideal ")
+_WHOLE: Final = frozenset({"suite", "stage"})
 _DIGESTS: Final = frozenset({"code", "evaluator", "data"})
 
 
@@ -51,21 +52,25 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def obstacles(a: Side, b: Side) -> tuple[Obstacle, ...]:
-    """Return what forbids a comparison, each field once; empty if nothing does."""
-    found = [*_of_the_whole(a, b), *_of_marks(a, b), *_of_runs(a.runs, b.runs)]
+    """Return what forbids a comparison, each field once; empty if nothing does.
+
+    Of another suite or stage nothing more is said: whatever else differs follows from that.
+    """
+    found = _of_the_whole(a, b)
+    if not any(one.field in _WHOLE for one in found):
+        found += [*_of_marks(a, b), *_of_runs(a.runs, b.runs)]
     return tuple({one.field: one for one in reversed(found)}.values())[::-1]
 
 
-def _of_the_whole(a: Side, b: Side) -> Iterator[Obstacle]:
+def _of_the_whole(a: Side, b: Side) -> list[Obstacle]:
     pairs = (
         ("suite", a.suite, b.suite),
         ("stage", _stage(a), _stage(b)),
         ("lock", _locks(a), _locks(b)),
         ("plan", _plans(a), _plans(b)),
     )
-    for field, here, there in pairs:
-        if here != there:
-            yield Obstacle(field=field, a=here, b=there)
+    found = [Obstacle(field=field, a=here, b=there) for field, here, there in pairs if here != there]
+    return [one for one in found if one.field in _WHOLE] or found
 
 
 def _locks(side: Side) -> str:

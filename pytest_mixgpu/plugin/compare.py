@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from _pytest._io import TerminalWriter
 from _pytest.config import create_terminal_writer
 
 from pytest_mixgpu.errors import MixgpuError, RecordError
@@ -66,7 +67,9 @@ def print_comparison(config: pytest.Config, request: str, report: Path) -> None:
         write_comparison(page, comparison)
     except OSError as error:
         raise pytest.UsageError(f"{FLAG}: {page} cannot be written: {error}; choose --mixgpu-report=DIR") from error
-    writer = create_terminal_writer(config, sys.stdout)
+    # The options of colour are those of pytest's terminal plugin, which can be left out.
+    has_terminal = hasattr(config.option, "color")
+    writer = create_terminal_writer(config, sys.stdout) if has_terminal else TerminalWriter(sys.stdout)
     for line in comparison_lines(comparison, width=writer.fullwidth, page=shown(page, config)):
         writer.line(line.text, **line.markup)
 

@@ -140,8 +140,9 @@ def test_what_a_mark_asks_forbids_it(field: str, changes: dict[str, object]) -> 
 
 
 def test_another_suite_forbids_it() -> None:
-    """Two questions have no common answer."""
+    """Two questions have no common answer; what else differs follows from that."""
     assert fields(side(), side("B", suite="e2")) == ["suite"]
+    assert fields(side(), side("B", suite="e2", doctor=lambda run: with_digests(run, code="x", plan="x"))) == ["suite"]
 
 
 def test_a_field_is_named_once() -> None:

@@ -70,6 +70,15 @@ def test_a_side_is_a_folder_a_suite_or_a_file(two: Bench, word: str) -> None:
     assert ("A and B share 8 of their runs" in prose(result)) == (word == "reports,reports")
 
 
+@pytest.mark.parametrize("words", [("-n", "2"), ("-p", "no:terminal"), ("-qq",)], ids=" ".join)
+def test_flags_of_pytest_change_nothing(two: Bench, words: tuple[str, ...]) -> None:
+    """It is an answer, not a session of tests."""
+    result = two.pytest(COMPARE, "--mixgpu-report=out", *words)
+
+    assert 0 == result.ret, f"{result.stdout}\n{result.stderr}"
+    assert prose(result).endswith("page: out/e1/compare.html")
+
+
 def test_two_sessions_that_really_ran(small: Bench) -> None:
     """The runs of real devices, where nothing but time lies between the sides."""
     for side in SIDES:
