@@ -37,6 +37,8 @@ NOTES_IN_WORDS: Final[Mapping[Note, str]] = {
     "code-changed": "the code that produces the number is not the code that the lock names",
     "unanchored": "no head that is kept outside covers its runs, or names its lock: what was built anew would not show",
     "unattested": "its records are not signed",
+    "committed-late": "its present value was committed after the first run that was to be judged by it",
+    "unwitnessed": "git does not show that its present value was committed before the first run",
     "self-reported": "the number comes from the user's own job or from readings of another tool",
     "devices-stated": "which devices were measured was stated and not observed",
     "value-stated": "the number was handed over, not computed from records",
