@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.records.codec import decode
+from pytest_mixgpu.records.long_rounds import BUDGET, LongRounds
 from pytest_mixgpu.records.model import (
     SCHEMA_VERSION,
     Evaluation,
@@ -65,7 +66,13 @@ def _name(line: Line) -> str:
     return str(line.__struct_config__.tag)
 
 
-def assemble(raw: bytes | Iterable[bytes], *, path: Path | None = None, dropped: list[str] | None = None) -> RunRecord:
+def assemble(
+    raw: bytes | Iterable[bytes],
+    *,
+    path: Path | None = None,
+    dropped: list[str] | None = None,
+    budget: int = BUDGET,
+) -> RunRecord:
     """Read a record whole.
 
     A last line without its end is what a killed writer leaves: it is dropped, and said.
@@ -74,12 +81,14 @@ def assemble(raw: bytes | Iterable[bytes], *, path: Path | None = None, dropped:
         raw: the file's bytes; or its lines, as an open file gives them: a large record is then never in memory twice.
         path: where they are from, for errors.
         dropped: takes a sentence for each thing that was dropped.
+        budget: so many participants of rounds are held as values.
 
     Raises:
         RecordError: a line cannot be read, or the lines do not fit together; says which and why.
     """
     name = str(path) if path else "a record"
     lines: list[Line] = []
+    rounds = LongRounds(budget=budget)
     story, digest = Story(), sha256()
     for number, line in enumerate(BytesIO(raw) if isinstance(raw, bytes) else raw, start=1):
         digest.update(line)
@@ -89,19 +98,29 @@ def assemble(raw: bytes | Iterable[bytes], *, path: Path | None = None, dropped:
             break
         where = f"{name}, line {number}"
         schema = story.header.schema if story.header else SCHEMA_VERSION
-        lines.append(decode(line.removesuffix(b"\n"), where=where, schema=schema))
-        story.take(lines[-1], where=where)
+        raw_line = line.removesuffix(b"\n")
+        found = decode(raw_line, where=where, schema=schema)
+        story.take(found, where=where)
+        if isinstance(found, RoundLine):
+            rounds.add(found, raw_line, schema=schema)
+        else:
+            lines.append(found)
     if not lines:
         raise RecordError(f"{name}: found no whole line, expected a header")
-    return _joined(lines, digest=digest.hexdigest(), path=str(path) if path else "")
+    return _joined(
+        lines,
+        tuple(rounds) if rounds.are_all_held else rounds,
+        digest=digest.hexdigest(),
+        path=str(path) if path else "",
+    )
 
 
-def _joined(lines: list[Line], *, digest: str, path: str) -> RunRecord:
+def _joined(lines: list[Line], rounds: tuple[RoundLine, ...] | LongRounds, *, digest: str, path: str) -> RunRecord:
     header = next(line for line in lines if isinstance(line, Header))
     return RunRecord(
         header=header,
         start=next((line for line in lines if isinstance(line, Start)), None),
-        rounds=tuple(line for line in lines if isinstance(line, RoundLine)),
+        rounds=rounds,
         evaluations=tuple(line for line in lines if isinstance(line, Evaluation)),
         faults=tuple(line for line in lines if isinstance(line, Fault)),
         outcome=next((line for line in lines if isinstance(line, Outcome)), None),

@@ -9,12 +9,15 @@ Schema history:
     2: `challenge` in the header; what became of the code while the run went on, in `start` and `outcome`.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from pytest_mixgpu.devices.model import Device, Pool
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
+
+if TYPE_CHECKING:
+    from pytest_mixgpu.records.long_rounds import LongRounds
 
 SCHEMA_VERSION = 2
 
@@ -282,7 +285,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     header: Header
     start: Start | None
-    rounds: tuple[RoundLine, ...]
+    rounds: "tuple[RoundLine, ...] | LongRounds"
+    """In order. Of a very long run those that are many to hold are made anew each time somebody looks."""
     evaluations: tuple[Evaluation, ...]
     faults: tuple[Fault, ...]
     outcome: Outcome | None
@@ -301,8 +305,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return "aborted" if self.outcome is None else self.outcome.status
 
     @property
-    def measured_rounds(self) -> tuple[RoundLine, ...]:
+    def measured_rounds(self) -> "tuple[RoundLine, ...] | LongRounds":
         """The rounds after the warm-up."""
+        if not isinstance(self.rounds, tuple):
+            return self.rounds.measured
         return tuple(line for line in self.rounds if not line.warmup)
 
     @property

@@ -19,26 +19,28 @@ def median_round(record: RunRecord) -> RoundLine | None:
 
     Of an even number of rounds it is the faster of the middle two. A run without a measured round has none.
     """
-    rounds = record.measured_rounds
-    if not rounds:
-        return None
-    middle_s = median_low(line.round_s for line in rounds)
-    return next(line for line in rounds if line.round_s == middle_s)
+    place = _median_place(record)
+    return None if place is None else record.measured_rounds[place]
+
+
+def _median_place(record: RunRecord) -> int | None:
+    """Find which of the measured rounds that is. Looks at each once: there may be very many."""
+    lengths_s = [line.round_s for line in record.measured_rounds]
+    return lengths_s.index(median_low(lengths_s)) if lengths_s else None
 
 
 def phase_table(record: RunRecord) -> PhaseTable | None:
     """Lay out the median round of one run: a row a participant, a cell a phase."""
-    line = median_round(record)
-    if line is None:
+    place = _median_place(record)
+    if place is None:
         return None
-    header = record.header
-    position = [known.index for known in record.measured_rounds].index(line.index) + 1
+    header, line = record.header, record.measured_rounds[place]
     return PhaseTable(
         run_id=clean(header.run_id),
         role=header.role,
         name=clean(header.name),
         pool=clean(header.pool.spec),
-        round_label=f"round {position} of {len(record.measured_rounds)}",
+        round_label=f"round {place + 1} of {len(record.measured_rounds)}",
         round_s=units.format_duration(line.round_s),
         rows=tuple(_row(record, line, place) for place in range(len(line.participants))),
     )

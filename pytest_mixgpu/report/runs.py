@@ -40,10 +40,7 @@ def _row(record: RunRecord, *, is_evidence: bool, superseded: str) -> RunRow:
         tone=_tone(record),
         rehearsal=header.rehearsal,
         registered=clean(units.format_moment(header.registered_at)),
-        rounds=_rounds(record),
-        median_round=_median_round(record),
-        range_round=_range_round(record),
-        samples_rate=_samples_rate(record),
+        **_round_texts(record),
         test=_score(record.test),
         leased=units.format_duration(record.outcome.leased_s) if record.outcome else units.UNKNOWN,
         reason=_reason(record),
@@ -59,28 +56,23 @@ def _tone(record: RunRecord) -> Tone:
     return "plain" if record.status == "completed" else "caution" if record.status == "stopped" else "bad"
 
 
-def _rounds(record: RunRecord) -> str:
-    measured, planned = len(record.measured_rounds), record.header.settings.rounds
-    warmups = len(record.rounds) - measured
-    short = f" of {planned}" if measured < planned else ""
-    return f"{measured}{short} + {warmups} warm-up"
-
-
-def _median_round(record: RunRecord) -> str:
-    rounds_s = [line.round_s for line in record.measured_rounds]
-    return units.format_duration(median(rounds_s)) if rounds_s else units.NOT_MEASURED
-
-
-def _range_round(record: RunRecord) -> str:
-    rounds_s = [line.round_s for line in record.measured_rounds]
-    if len(rounds_s) < 2:
-        return ""
-    return f"{units.format_duration(min(rounds_s))} to {units.format_duration(max(rounds_s))}"
-
-
-def _samples_rate(record: RunRecord) -> str:
-    rates_per_s = [sum(line.samples) / line.round_s for line in record.measured_rounds if line.round_s > 0]
-    return f"{units.format_number(median(rates_per_s))} samples/s" if rates_per_s else units.NOT_MEASURED
+def _round_texts(record: RunRecord) -> dict[str, str]:
+    """Write how many rounds there were, how long, and how fast. Looks at each round once: there may be very many."""
+    lengths_s, rates_per_s = [], []
+    for line in record.measured_rounds:
+        lengths_s.append(line.round_s)
+        if line.round_s > 0:
+            rates_per_s.append(sum(line.samples) / line.round_s)
+    planned = record.header.settings.rounds
+    short = f" of {planned}" if len(lengths_s) < planned else ""
+    ends = f"{units.format_duration(min(lengths_s))} to {units.format_duration(max(lengths_s))}" if lengths_s else ""
+    rate = f"{units.format_number(median(rates_per_s))} samples/s" if rates_per_s else units.NOT_MEASURED
+    return {
+        "rounds": f"{len(lengths_s)}{short} + {len(record.rounds) - len(lengths_s)} warm-up",
+        "median_round": units.format_duration(median(lengths_s)) if lengths_s else units.NOT_MEASURED,
+        "range_round": ends if len(lengths_s) > 1 else "",
+        "samples_rate": rate,
+    }
 
 
 def _score(test: Evaluation | None) -> str:

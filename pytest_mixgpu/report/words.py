@@ -33,7 +33,7 @@ NOTES_IN_WORDS: Final[Mapping[Note, str]] = {
     "preliminary": "one run stands behind it: an observation, without an interval",
     "inconclusive": "the interval lies on both sides of the bound",
     "disturbed": "other work ran on the measured devices, or the baseline drifted",
-    "amended": "it was changed after it was frozen: when, why and from what stands below",
+    "amended": "it was changed after it was frozen: when, why and from what stands with it",
     "code-changed": "the code that produces the number is not the code that the lock names",
     "unanchored": "no head that is kept outside covers its runs, or names its lock: what was built anew would not show",
     "unattested": "its records are not signed",
