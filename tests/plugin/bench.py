@@ -40,6 +40,9 @@ TIMEOUT_S = 240
 PATIENCE = "--mixgpu-wait=200"
 """Other sessions on this machine may hold its cores; a test of a refusal says otherwise."""
 
+BESIDE_THE_POINT = ("hypothesispytest", "anyio")
+"""Plugins that nothing here is about: they cost each session a third of its time, on imports alone."""
+
 LIST_MODULES = """
 import json, os, sys
 from pathlib import Path
@@ -47,8 +50,17 @@ from pathlib import Path
 def pytest_unconfigure(config):
     place = Path(__file__).parent / "modules"
     place.mkdir(exist_ok=True)
-    (place / f"{os.getpid()}.json").write_text(json.dumps(sorted(sys.modules)))
+    names = sorted(name for name, module in sys.modules.items() if module is not None)
+    (place / f"{os.getpid()}.json").write_text(json.dumps(names))
 """
+
+NO_DRAWINGS = """
+import sys
+
+# As where it is not installed: loading it and drawing takes longer than all else that a short session does.
+sys.modules["altair"] = None
+"""
+CONFTEST = LIST_MODULES + NO_DRAWINGS
 
 
 class Bench:
@@ -58,13 +70,18 @@ class Bench:
         self.folder = folder
 
     @classmethod
-    def new(cls, folder: Path) -> "Bench":
-        """Lay out an empty repository. An ini file of its own keeps the settings of this project out."""
+    def new(cls, folder: Path, *, draws: bool = False) -> "Bench":
+        """Lay out an empty repository. An ini file of its own keeps the settings of this project out.
+
+        Args:
+            folder: where.
+            draws: whether its pages have drawings where the library is installed.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         bench = cls(folder)
         bench.write("pytest.ini", "[pytest]\n")
         bench.write(".gitignore", "reports*/\nmodules/\n__pycache__/\n.pytest_cache/\n*.xml\n")
-        bench.write("conftest.py", LIST_MODULES)
+        bench.write("conftest.py", LIST_MODULES if draws else CONFTEST)
         bench.git("init", "--quiet")
         return bench
 
@@ -116,7 +133,7 @@ class Bench:
     def session(self, *words: str) -> Iterator[subprocess.Popen[str]]:
         """Start a session to which something happens while it runs; whatever is left of it ends with the block."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", PATIENCE, *words],
+            [sys.executable, "-m", "pytest", *no_plugins("cacheprovider", *BESIDE_THE_POINT), PATIENCE, *words],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -158,7 +175,7 @@ def bench_of_e1(folder: Path, *, rehearsal: bool = True, doctor: Doctor | None =
     shutil.copy(E1_SUITE, bench.folder)
     shutil.copytree(OUR_FIXTURES, bench.folder / "fixtures", ignore=shutil.ignore_patterns("__pycache__"))
     bench.write("pytest.ini", "[pytest]\npythonpath = .\n")
-    bench.write("conftest.py", LIST_MODULES + '\n\npytest_plugins = ["fixtures.experiments"]\n')
+    bench.write("conftest.py", CONFTEST + '\n\npytest_plugins = ["fixtures.experiments"]\n')
     plan, marks, root = load_plan(E1_PLAN), e1_marks(), package_root()
     digests = Digests(
         plan=plan_digest(plan),
@@ -180,6 +197,11 @@ def bench_of_e1(folder: Path, *, rehearsal: bool = True, doctor: Doctor | None =
     under_lock = Digests(plan=digests.plan, lock=lock_digest(lock), code=digests.code, evaluator=digests.evaluator)
     make_experiment(bench.folder / "reports", digests=under_lock, rehearsal=rehearsal, doctor=doctor)
     return bench
+
+
+def no_plugins(*names: str) -> list[str]:
+    """Return the words that leave these plugins out."""
+    return [word for name in names for word in ("-p", f"no:{name}")]
 
 
 def prose(result: pytest.RunResult) -> str:

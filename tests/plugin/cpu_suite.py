@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.plugin.bench import Bench
+from tests.plugin.tiny_recipe import add_tiny, train_tiny
 from tests.samples import E1_PLAN
 
 TESTS = '''
@@ -51,7 +52,7 @@ def cpu_plan() -> str:
         text = text.replace(before, after)
     parts = text.split("[[roles]]\n")
     kept = [part for part in parts[1:] if 'role = "baseline"' in part or 'role = "fleet"' in part]
-    return HEADER + "\n" + parts[0] + "".join(f"[[roles]]\n{part}" for part in kept)
+    return HEADER + "\n" + train_tiny(parts[0]) + "".join(f"[[roles]]\n{part}" for part in kept)
 
 
 def cpu_suite(folder: Path) -> Bench:
@@ -59,6 +60,7 @@ def cpu_suite(folder: Path) -> Bench:
     bench = Bench.new(folder)
     bench.git("config", "user.name", "A Reader")
     bench.git("config", "user.email", "reader@localhost")
+    add_tiny(bench)
     bench.write("benchmark.toml", cpu_plan())
     bench.write("test_cpu.py", TESTS)
     bench.commit()

@@ -20,6 +20,7 @@ from pytest_mixgpu.devices.lease import Holder, lease_folder
 from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.records.chain import LedgerEntry
 from tests.plugin.bench import TIMEOUT_S, Bench
+from tests.plugin.tiny_recipe import add_tiny, train_tiny
 from tests.samples import E1_PLAN
 from tests.stored_faults import faults_of
 
@@ -73,12 +74,13 @@ class Death(NamedTuple):
 
 
 def one_run_suite(folder: Path, *, rounds: int = 20) -> Bench:
-    """Lay out a suite of one run that takes about three seconds, frozen and committed."""
+    """Lay out a suite of one run that takes about a second, frozen and committed."""
     bench = Bench.new(folder)
+    add_tiny(bench)
     before, start, rehearsal = E1_PLAN.read_text("utf-8").partition("[rehearsal]")
     for name, value in (("round_steps", "4"), ("rounds", str(rounds)), ("target", "0.01")):
         rehearsal = re.sub(rf"^{name} = .*$", f"{name} = {value}", rehearsal, flags=re.MULTILINE)
-    settings, *roles = rehearsal.split("[[rehearsal.roles]]")
+    settings, *roles = train_tiny(rehearsal).split("[[rehearsal.roles]]")
     prices = roles[-1][roles[-1].index("[rehearsal.prices]") :]
     (control,) = [role for role in roles if 'name = "control-a"' in role]
     plan = before.replace('id = "e1"', f'id = "{SUITE}"') + start + settings

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from tests.plugin.bench import Bench
+from tests.plugin.tiny_recipe import add_tiny, train_tiny
 from tests.samples import E1_PLAN
 
 TESTS = '''
@@ -34,16 +35,17 @@ def test_recorded_first(claim, runs):
 FLEET = 'role = "fleet"\npool = "cpu:2"\n'
 
 
-def small_suite(folder: Path, *, long_fleet: bool = False) -> Bench:
+def small_suite(folder: Path, *, long_fleet: bool = False, draws: bool = False) -> Bench:
     """Lay it out, freeze it and commit it; with a fleet's run that goes on until something happens to it, if asked."""
-    bench = Bench.new(folder)
+    bench = Bench.new(folder, draws=draws)
+    add_tiny(bench)
     before, start, rehearsal = E1_PLAN.read_text("utf-8").partition("[rehearsal]")
     for name, value in (("round_steps", "8"), ("rounds", "2"), ("target", "0.01")):
         rehearsal = re.sub(rf"^{name} = .*$", f"{name} = {value}", rehearsal, flags=re.MULTILINE)
     if long_fleet:
         assert FLEET in rehearsal
         rehearsal = rehearsal.replace(FLEET, FLEET + "rounds = 100000\n")
-    bench.write("benchmark.toml", before.replace('id = "e1"', 'id = "small"') + start + rehearsal)
+    bench.write("benchmark.toml", before.replace('id = "e1"', 'id = "small"') + start + train_tiny(rehearsal))
     bench.write("test_small.py", TESTS)
     bench.freeze()
     return bench

@@ -48,8 +48,8 @@ class Measured(NamedTuple):
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     """One whole session, with JUnit, and with warnings as errors; not to be changed."""
-    bench = small_suite(tmp_path_factory.mktemp("measured"))
-    return Measured(bench, bench.pytest("-W", "error", "--junitxml=made.xml"))
+    bench = small_suite(tmp_path_factory.mktemp("measured"), draws=True)
+    return Measured(bench, bench.pytest("-W", "error", "-o", "junit_family=xunit1", "--junitxml=made.xml"))
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +79,14 @@ def test_every_role_runs_once(measured: Measured) -> None:
     assert RUNS == runs_of(measured.bench)
     measured.bench.store().ledger.verify()
     assert 1 == len({entry.session for entry in measured.bench.registered()})
+
+
+def test_completed_runs_leave_empty_logs(measured: Measured) -> None:
+    """Workers that were ended in order have nothing to report: no traceback, and no log that is one of another run."""
+    logs = list((measured.bench.folder / "reports" / "runs").glob("*/logs/*.log"))
+
+    assert len(logs) > len(RUNS)
+    assert [] == [log.read_text() for log in logs if log.stat().st_size]
 
 
 def test_progress_is_shown_under_capture(measured: Measured) -> None:
