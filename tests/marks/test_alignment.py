@@ -53,7 +53,11 @@ def test_the_last_to_be_ready_is_waited_for() -> None:
     stamps = [replace(one, ready_s=1.0 + 0.01 * place) for place, one in enumerate(line.coordinator)]
     stamps[3] = replace(stamps[3], ready_s=2.0)
 
-    assert waited_for(replace(line, coordinator=tuple(stamps))) == (3, pytest.approx(2.0 - 1.15))
+    found = waited_for(replace(line, coordinator=tuple(stamps)))
+
+    assert found is not None
+    assert found[0] == 3
+    assert found[1] == pytest.approx(2.0 - 1.15)
 
 
 def test_nobody_is_waited_for_without_a_coordinator_or_alone() -> None:
