@@ -11,7 +11,7 @@ from itertools import pairwise
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.copies import copies
 from pytest_mixgpu.marks.moments import moment_faults, overlaps
-from pytest_mixgpu.marks.tolerances import BYTES_A_VALUE, CLOCK_RATE, ROUNDING_S, WAKING_S
+from pytest_mixgpu.marks.tolerances import BYTES_A_VALUE, CLOCK_RATE, ROUNDING_S, STARVED_SHARE, WAKING_S
 from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.records.model import Evaluation, RoundLine, RunRecord
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
@@ -232,13 +232,15 @@ def _allowed_s(run: RunRecord, line: RoundLine) -> float:
     """What a participant's round may differ by from the run's.
 
     Without a coordinator the round is the longest of its participants'. With one, GO and CLOSE travel, and whoever
-    waits for them may be woken late.
+    waits for them may be woken late, on a core that others took by as much as they took.
     """
     if run.header.settings.exchange == "none":
         return ROUNDING_S
     links = () if run.start is None else run.start.links
     way_s = max((link.round_trip_s for link in links), default=0.0)
-    return WAKING_S + 5 * way_s + 0.02 * line.round_s
+    taken = max((share for share in line.foreign_share if share is not None), default=0.0)
+    starved_s = min(taken, 1.0) * line.round_s if taken > STARVED_SHARE else 0.0
+    return WAKING_S + 5 * way_s + 0.02 * line.round_s + starved_s
 
 
 def _in_order(own: ParticipantStamps) -> bool:

@@ -169,6 +169,38 @@ def test_record_that_contradicts_itself_is_found_out(doctor: Doctor, says: str) 
     assert any(says in text for text in found), found
 
 
+def told_late(share: float) -> Doctor:
+    """Let the participants of one round hear GO 0.2 s late, on cores of which others took a share."""
+
+    def doctor(run: MadeRun) -> MadeRun:
+        rounds = [*run.rounds]
+        line = rounds[-1]
+        assert line.combine_start_s is not None
+        assert line.combine_end_s is not None
+        seen = tuple(
+            type(one)(**{field: getattr(one, field) + 0.2 for field in one.__struct_fields__})
+            for one in line.coordinator
+        )
+        rounds[-1] = replace(
+            line,
+            coordinator=seen,
+            combine_start_s=line.combine_start_s + 0.2,
+            combine_end_s=line.combine_end_s + 0.2,
+            round_s=line.round_s + 0.2,
+            foreign_share=(share,) * len(line.participants),
+        )
+        return run._replace(rounds=tuple(rounds))
+
+    return doctor
+
+
+def test_who_is_woken_late_on_a_busy_core_is_no_forger() -> None:
+    """Such a round is disturbed, and its record is honest; on an idle core nobody is woken that late."""
+    found = [contradictions(as_record(told_late(share)(make_run()))) for share in (0.7, 0.05)]
+
+    assert [0, 2] == [sum("is said to have lasted" in text for text in texts) for texts in found]
+
+
 def test_solo_rounds_are_counted_device_by_device() -> None:
     """Who gives one device's round to another has one too many there."""
     run = make_run(role="baseline")
