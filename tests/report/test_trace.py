@@ -14,7 +14,15 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.records.model import RoundLine, RunRecord, Span
 from pytest_mixgpu.report.exports.trace import stride, trace_pieces, write_trace
-from pytest_mixgpu.report.exports.trace_time import LONGEST_S, moment_ns, nanoseconds, start_of_participant, stretch
+from pytest_mixgpu.report.exports.trace_events import Track
+from pytest_mixgpu.report.exports.trace_time import (
+    LONGEST_S,
+    Stretch,
+    moment_ns,
+    nanoseconds,
+    start_of_participant,
+    stretch,
+)
 from pytest_mixgpu.timing.model import PHASES, CoordinatorStamps, ParticipantStamps, Segment
 from pytest_mixgpu.timing.phases import phase_totals
 from tests.report.made_material import HOSTILE_TEXTS, hostile_material, material
@@ -319,3 +327,17 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert ["1 that cannot be: negative, or longer than 31622400 s"] == [
         one["args"]["left_out"] for one in events if "left_out" in one["args"]
     ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.booleans()), max_size=20))
+def test_slices_of_a_track_touch_or_nest(drawn: list[tuple[int, int, bool]]) -> None:
+    """Whatever is asked of a track, Perfetto finds nothing to drop."""
+    track = Track(1, 2)
+    lines = [
+        track.inner("compute", Stretch(start_ns=start, end_ns=start + length), "{}")
+        if is_inner
+        else track.slice("round", Stretch(start_ns=start, end_ns=start + length), {})
+        for start, length, is_inner in [(0, 10, False), *drawn]
+    ]
+
+    check({"traceEvents": [json.loads(line, parse_float=Decimal) for line in lines]})

@@ -66,8 +66,8 @@ def start_of_participant(line: RoundLine, place: int) -> Offset:
 
     These are the messages from which the record's `clock_offset_s` is bounded, without the two clocks' own readings:
     GO and the first byte of the model were received after they were sent, READY and HELD were sent before they were
-    heard. Without a coordinator nothing was exchanged by which two clocks could be compared: all start at 0, and how wrong
-    that is nobody knows (infinite), unless there is only one.
+    heard. Without a coordinator nothing was exchanged by which two clocks could be compared: all start at 0, and how
+    wrong that is nobody knows (infinite), unless there is only one.
     """
     if place >= len(line.coordinator):
         return Offset(offset_s=0.0, uncertainty_s=0.0 if len(line.participants) == 1 else float("inf"))
