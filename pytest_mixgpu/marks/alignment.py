@@ -1,5 +1,7 @@
 """Where things lie on the coordinator's clock, and whom a round waited for: from stamps to instants. Arithmetic."""
 
+from heapq import nlargest
+
 from pytest_mixgpu.marks.git import parse_moment
 from pytest_mixgpu.records.model import RoundLine, RunRecord
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps
@@ -39,7 +41,6 @@ def waited_for(line: RoundLine) -> tuple[int, float] | None:
     """
     if len(line.coordinator) < 2 or len(line.coordinator) != len(line.participants):
         return None
-    ready = sorted(
-        (stamps.ready_s, participant) for stamps, participant in zip(line.coordinator, line.participants, strict=True)
-    )
-    return ready[-1][1], ready[-1][0] - ready[-2][0]
+    ready = zip((stamps.ready_s for stamps in line.coordinator), line.participants, strict=True)
+    last, before = nlargest(2, ready)
+    return last[1], last[0] - before[0]

@@ -27,13 +27,12 @@ def holdup_figures(runs: Sequence[RunRecord]) -> tuple[Figure, ...]:
 
 
 def _figure(run: RunRecord, notes: list[str]) -> Figure | None:
-    waits: dict[int, list[tuple[int, float]]] = {
-        participant: [] for line in run.measured_rounds for participant in line.participants
-    }
+    waits: dict[int, list[tuple[int, float]]] = {participant: [] for participant in range(len(run.devices))}
+    # Once and no more: the rounds of a very long run are made anew each time somebody looks.
     for position, line in enumerate(run.measured_rounds, 1):
         last = waited_for(line)
         if last is not None:
-            waits[last[0]].append((position, last[1]))
+            waits.setdefault(last[0], []).append((position, last[1]))
     num_rounds = sum(map(len, waits.values()))
     if num_rounds == 0:
         return None

@@ -51,7 +51,6 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
     ]
     window = close_up_s(stretches)
     said = ", ".join(f"{phase} {units.format_percent(shares[phase])}" for phase in PHASES if shares[phase] > 0)
-    position = [each.index for each in run.measured_rounds].index(line.index) + 1
     if len(kept) < len(totals):
         notes = [
             *notes,
@@ -62,7 +61,7 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
         title=f"{run_label(run)}: of its median round of {units.format_duration(line.round_s)}, "
         f"{units.format_percent(shares['compute'])} was compute, {units.format_percent(shares['send'])} sending, "
         f"{units.format_percent(shares['queue'])} queueing",
-        alt=f"Round {position} of {len(run.measured_rounds)} of {run_label(run)}, a bar for each participant from GO "
+        alt=f"Round {line.index} of {run_label(run)}, counted from 0, a bar for each participant from GO "
         f"to the end of the round, its phases in order. Shares over all participants: {said}.",
         head=("participant", *PHASES, "sum"),
         rows=[

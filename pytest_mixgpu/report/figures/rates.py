@@ -41,8 +41,7 @@ def rate_figures(runs: Sequence[RunRecord]) -> tuple[Figure, ...]:
 
 def _rate(run: RunRecord) -> Rate | None:
     median = samples_per_s(run)
-    lines = run.measured_rounds
-    own = finite(sum(line.samples) / line.round_s for line in lines if line.round_s > 0)
+    own = finite(sum(line.samples) / line.round_s for line in run.measured_rounds if line.round_s > 0)
     if run.status != "completed" or median is None or not math.isfinite(median) or not own:
         return None
     header = run.header

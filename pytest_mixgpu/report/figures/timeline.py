@@ -57,7 +57,7 @@ def timeline_figures(runs: Sequence[RunRecord]) -> tuple[Figure, ...]:
     found = []
     for run in first_of_each(runs, UNDER_TEST):
         notes = repeats_note(runs, run)
-        num_cells = sum(len(line.participants) for line in run.rounds)
+        num_cells = len(run.rounds) * len(run.devices)
         figure = busy_figure(run, notes) if num_cells > MAX_CELLS else _figure(run, notes)
         found += [] if figure is None else [figure]
     return tuple(found)
