@@ -50,7 +50,7 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
         one for lane, place in zip(lanes, kept, strict=True) for one in stretches_of(lane, line.segments[place])
     ]
     window = close_up_s(stretches)
-    said = ", ".join(f"{phase} {units.format_percent(shares[phase])}" for phase in PHASES if shares[phase] > 0)
+    said = ", ".join(f"{phase} {_share(shares[phase])}" for phase in PHASES if shares[phase] > 0)
     if len(kept) < len(totals):
         notes = [
             *notes,
@@ -59,8 +59,8 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
     return make_figure(
         id=f"phases-{run.header.name}",
         title=f"{run_label(run)}: of its median round of {units.format_duration(line.round_s)}, "
-        f"{units.format_percent(shares['compute'])} was compute, {units.format_percent(shares['send'])} sending, "
-        f"{units.format_percent(shares['queue'])} queueing",
+        f"{_share(shares['compute'])} was compute, {_share(shares['send'])} sending, "
+        f"{_share(shares['queue'])} queueing",
         alt=f"Round {line.index} of {run_label(run)}, counted from 0, a bar for each participant from GO "
         f"to the end of the round, its phases in order. Shares over all participants: {said}.",
         head=("participant", *PHASES, "sum"),
@@ -79,6 +79,11 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
         },
         notes=notes,
     )
+
+
+def _share(share: float) -> str:
+    """Write a share of a round; one that took time is never nothing."""
+    return "under 0.1 %" if 0 < share < 0.0005 else units.format_percent(share)
 
 
 def stretches_of(lane: str, segments: Sequence[Segment], *, shift_s: float = 0.0) -> list[Stretch]:

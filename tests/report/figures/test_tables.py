@@ -183,3 +183,11 @@ def test_sessions_are_told_apart_beside_the_ideal() -> None:
     assert "the ideal is 2" in figure.title
     assert speed_figures(verdicts, None) == ()
     assert [mark.id for mark in e1_marks().marks] == ["e1-speedup", "e1-parity"]
+
+
+def test_a_phase_that_took_time_is_never_told_as_nothing() -> None:
+    """In a round of twenty seconds, a millisecond of sending is under a tenth of a percent, and not 0.0 %."""
+    figure = phase_figures([as_record(make_run())])[0]
+
+    assert "0.0 %" not in figure.title + figure.alt
+    assert "under 0.1 % sending" in figure.title
