@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
 from pytest_mixgpu.marks.model import Note, Qualifier, Verdict, Word
-from pytest_mixgpu.report.model import Answer, Tone
+from pytest_mixgpu.report.model import Answer
 
 ANSWERS: Final[Mapping[Word, str]] = {
     "PASS": "Met",
@@ -52,6 +52,8 @@ _MET: Final[Mapping[Qualifier, str]] = {
     "exploratory": "Met, exploratory",
 }
 
+_BY_GRAVITY: Final = (*(ANSWERS[word] for word in ("TAMPERED", "VOID", "FAIL", "UNJUDGED")), *_MET.values(), "Met")
+
 _STAND_INS: Final[Mapping[Qualifier, tuple[str, str]]] = {
     "emulated": ("Emulated, not answered", "with emulated devices"),
     "rehearsal": ("Rehearsed, not answered", "on a stand-in for the experiment"),
@@ -68,8 +70,7 @@ def answer_of(verdict: Verdict) -> str:
 def answer_of_item(verdicts: Sequence[Verdict]) -> str:
     """Say how all verdicts of one test answer together: as the gravest, and of passes the least plain."""
     answers = {answer_of(verdict) for verdict in verdicts}
-    grave = (ANSWERS[word] for word in ("TAMPERED", "VOID", "FAIL", "UNJUDGED"))
-    return next(answer for answer in (*grave, *_MET.values(), "Met") if answer in answers)
+    return next(answer for answer in _BY_GRAVITY if answer in answers)
 
 
 def answer_in_words(groups: Sequence[Sequence[Verdict]]) -> Answer:
@@ -81,10 +82,10 @@ def answer_in_words(groups: Sequence[Sequence[Verdict]]) -> Answer:
     if not groups:
         return Answer(short="Nothing was judged", sentence="No mark and no claim has a verdict.", tone="bad")
     num_items = len(groups)
-    failing = [answer for group in groups if (answer := answer_of_item(group)) in set(ANSWERS.values()) - {"Met"}]
-    if failing:
-        counts = ", ".join(f"{failing.count(one)} {one.lower()}" for one in dict.fromkeys(sorted(failing)))
-        short = next(text for word, text in _GRAVEST.items() if ANSWERS[word] in failing)
+    answers = [answer_of_item(group) for group in groups]
+    short = next((text for word, text in _GRAVEST.items() if ANSWERS[word] in answers), "")
+    if short:
+        counts = ", ".join(f"{answers.count(one)} {one.lower()}" for one in _BY_GRAVITY if one in answers)
         return Answer(short=short, sentence=f"Of {_items(num_items)} {counts}.", tone="bad")
     everything = f"All {num_items} items of the checklist passed" if num_items > 1 else "The one item passed"
     for qualifier, (short, where) in _STAND_INS.items():
@@ -109,10 +110,3 @@ def _items(count: int) -> str:
 
 def _share(count: int, total: int) -> str:
     return "it" if total == 1 else "all of them" if count == total else f"{count} of them"
-
-
-def tone_of_answer(answer: str) -> Tone:
-    """Say how an answer is shown."""
-    if answer in _MET.values():
-        return "caution"
-    return "good" if answer == "Met" else "bad"

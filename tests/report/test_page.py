@@ -107,6 +107,14 @@ def test_a_figure_of_no_mark_on_the_page_is_still_shown(rehearsal: Report) -> No
     assert FIGURE.title in page_of(rehearsal, Figures(marks=(replace(FIGURE, id="mark-other"),))).sections["marks"]
 
 
+@pytest.mark.parametrize(("word", "expected"), [("VOID", True), ("TAMPERED", True), ("FAIL", False), ("PASS", False)])
+def test_a_value_that_does_not_count_says_so_wherever_it_stands(word: str, expected: bool) -> None:  # noqa: FBT001
+    """In the tile, in the checklist and with its mark: whoever sees the number alone must not take it for a result."""
+    sections = page_of(report_of([speedup(word=word)], records(names=["fleet"]))).sections
+
+    assert {("not to be used" in sections[name]) for name in ("verdict", "checklist", "marks")} == {expected}
+
+
 def test_a_suite_without_runs_has_a_page_without_empty_parts() -> None:
     """It shows where it was measured, and no heading under which there is nothing."""
     host, pool = make_host("laptop"), make_pool("cpu:1")
