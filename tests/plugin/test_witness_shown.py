@@ -17,7 +17,7 @@ def test_every_frozen_mark_has_its_witness_wherever_its_verdict_is(e1: Bench) ->
     verdicts, page = e1.verdicts(), (e1.folder / "reports" / "e1" / "index.html").read_text("utf-8")
 
     xml = (e1.folder / "made.xml").read_text("utf-8")
-    made = re.search('<property name="mixgpu.e1-speedup.witness" value="([^"]*)"', xml)
+    made = re.search('<property name="mixgpu.e1.e1-speedup.witness" value="([^"]*)"', xml)
 
     assert made is not None
     assert 12 == len(verdicts)
