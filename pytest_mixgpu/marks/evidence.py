@@ -16,6 +16,7 @@ from pytest_mixgpu.marks.lock import Difference, Lock, broken_seals, compare, lo
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.marks.present import Present, place_of
 from pytest_mixgpu.marks.registered import Choice, attempts_said, choose_session, entries_of, registrations
+from pytest_mixgpu.marks.soundness import impossible_together
 from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.model import Role, RunRecord
 from pytest_mixgpu.records.plan import (
@@ -93,6 +94,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger's entry of each run of this experiment, in order, whatever became of it."""
     attempts: tuple[RunRecord, ...]
     """All runs of this experiment, superseded ones too: what was tried."""
+    impossible: tuple[str, ...] = ()
+    """Which of these cannot all have been made, or are copies of each other, a sentence each."""
     departures: tuple[str, ...]
     """Rehearsals only: where this session was told to depart from the plan."""
     said: tuple[str, ...]
@@ -321,6 +324,8 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
         superseded=joined.superseded,
         registered=registered,
         attempts=tuple(mine),
+        # Each run is compared with each other one: once for all marks.
+        impossible=impossible_together(mine),
         departures=joined.departures,
         said=(*attempts_said(entries, registered, ledger.running), *said, *identical_logs(mine), *ledger.notes),
         lost=tuple(gone),

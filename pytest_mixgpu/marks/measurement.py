@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_mixgpu.marks.evidence import Evidence
-from pytest_mixgpu.marks.soundness import contradictions, impossible_together, same_weights
+from pytest_mixgpu.marks.soundness import contradictions, same_weights
 from pytest_mixgpu.records.model import RunRecord
 
 
@@ -59,10 +59,6 @@ def wrong_runs(evidence: Evidence, runs: Sequence[RunRecord]) -> tuple[Blemish, 
     found = [
         Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id) for run in runs for text in contradictions(run)
     ]
-    found += [
-        Blemish(repeat=-1, sentence=text)
-        for text in impossible_together(evidence.attempts)
-        if any(id_ in text for id_ in ids)
-    ]
+    found += [Blemish(repeat=-1, sentence=text) for text in evidence.impossible if any(id_ in text for id_ in ids)]
     found += [Blemish(repeat=run.header.repeat, sentence=text, run_id=run.id) for text, run in same_weights(runs)]
     return tuple(found)

@@ -4,7 +4,6 @@ from pytest_mixgpu.marks.beside import why_unfinished
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.metrics import METRICS
-from pytest_mixgpu.marks.soundness import impossible_together
 from pytest_mixgpu.marks.statistics import spread_of
 
 _LEGS = {"baseline": ("before", "after", "with-exchange")}
@@ -42,7 +41,7 @@ def planned_runs_made(evidence: Evidence) -> Finding:
 
 def attempts_counted(evidence: Evidence) -> Finding:
     """Every registered run is accounted for, failed ones too, and none stands in for another."""
-    impossible = impossible_together(evidence.attempts)
+    impossible = evidence.impossible
     missing = [*impossible]
     missing += [
         f"run {lost.run_id} is registered and cannot be read: {'; '.join(lost.faults)}" for lost in evidence.lost
