@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_mixgpu import units
+from pytest_mixgpu.marks.cost import Cost
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.model import Occasion, Pair
@@ -48,15 +49,21 @@ def banner_of(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tupl
 
 
 def facts_of(
-    verdicts: Sequence[Verdict], records: Sequence[RunRecord], occasion: Occasion, pool: "Pool | None"
+    verdicts: Sequence[Verdict],
+    records: Sequence[RunRecord],
+    occasion: Occasion,
+    *,
+    pool: "Pool | None",
+    cost: Cost | None,
 ) -> tuple[Pair, ...]:
-    """Say on what, when and on how many runs this stands.
+    """Say on what, when and on how many runs this stands, and what one result cost.
 
     Args:
         verdicts: of the suite.
         records: every registered run.
         occasion: when it was judged, and how.
         pool: of this session; the pools of marks and runs come first.
+        cost: of the experiment; None where nothing is known of it.
     """
     pools = list(dict.fromkeys(verdict.pool for verdict in verdicts if verdict.pool))
     pools = pools or list(dict.fromkeys(record.header.pool.spec for record in records))
@@ -69,6 +76,7 @@ def facts_of(
         "Measured": _measured(records),
         "Judged": f"{units.format_moment(occasion.made_at)}, {judged}" if occasion.made_at else "",
         "Runs": _runs(verdicts, records),
+        "One result cost": _cost(cost) if records else "",
     }
     return tuple(Pair(name=name, text=clean(text)) for name, text in pairs.items() if text)
 
@@ -91,3 +99,14 @@ def _runs(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
     known = {record.id for record in records}
     behind = len(known & {run_id for verdict in verdicts for run_id in verdict.run_ids})
     return f"{units.format_count(len(records))} registered: {counts}; {units.format_count(behind)} named by a verdict"
+
+
+def _cost(cost: Cost | None) -> str:
+    if cost is None:
+        return ""
+    if cost.num_results == 0:
+        return "no run met the target: there is no result to divide by"
+    whole, bare = (units.format_money(one, cost.currency) for one in (cost.per_result_whole, cost.per_result_bare))
+    if whole == bare:
+        return whole
+    return f"{whole} with what it was compared with, {bare} alone"

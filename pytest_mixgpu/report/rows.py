@@ -61,6 +61,7 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
     if occasion.mode == "records":
         # The machine that judges is not the one that measured.
         host = pool = None
+    cost = None if evidence is None else cost_of(evidence)
     headline, tone = headline_of(ordered, occasion.tests)
     return Report(
         occasion=_clean_occasion(occasion),
@@ -68,7 +69,7 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         headline=headline,
         tone=tone,
         answer=answer_in_words(by_test(ordered, occasion.tests)),
-        facts=facts_of(ordered, records, occasion, pool),
+        facts=facts_of(ordered, records, occasion, pool=pool, cost=cost),
         again=clean(occasion.again) if records else "",
         banner=banner_of(ordered, judged),
         items=items_of(
@@ -81,9 +82,7 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         environment=environment_section(judged, host=host),
         placement=placement_section(judged, pool=pool),
         scores=score_table(judged, _target(plan, judged)),
-        cost=cost_section(judged, plan, None if evidence is None else cost_of(evidence))
-        if has_runs
-        else Section(title="Cost"),
+        cost=cost_section(judged, plan, cost) if has_runs else Section(title="Cost"),
         not_shown=not_shown_section(ordered, judged, plan),
         seals=seals_of(ordered),
     )

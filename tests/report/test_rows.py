@@ -11,8 +11,9 @@ from pytest_mixgpu.report.costs import cost_section
 from pytest_mixgpu.report.phases import median_round, phase_table, phase_tables
 from pytest_mixgpu.report.placement import placement_section
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
+from tests.judging import make_evidence
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup
-from tests.sample_doctors import as_aborted, as_failed, only, with_digests, with_settings, with_workers
+from tests.sample_doctors import as_aborted, as_failed, only, with_digests, with_score, with_settings, with_workers
 from tests.samples import as_record, e1_plan, make_run, make_runs
 
 
@@ -247,6 +248,33 @@ def test_the_banner_says_what_must_not_be_overlooked() -> None:
 
     assert starts == ["Tampered", "Emulated", "Rehearsal", "Exploratory", "Disturbed"]
     assert report_of([claim("x")]).banner == ()
+
+
+def test_the_first_facts_say_on_what_when_on_how_many_runs_and_at_what_cost() -> None:
+    """Whoever reads no further knows these."""
+    evidence = make_evidence()
+    runs = [*evidence.attempts, as_record(as_aborted(make_run(role="mixed", session="other"), after_rounds=3))]
+    facts = {pair.name: pair.text for pair in report_of([speedup(run_ids=(runs[1].id,))], runs, evidence).facts}
+
+    assert facts["Pool"] == "cpu:2"
+    assert facts["Measured"] == "2026-11-29 12:00:00 UTC to 2026-11-29 12:02:14 UTC"
+    assert facts["Judged"] == "2026-11-29 12:30:00 UTC, by the session that measured"
+    assert facts["Runs"] == "9 registered: 1 aborted, 8 completed; 1 named by a verdict"
+    assert facts["One result cost"] == "0.00136 USD with what it was compared with, 0.000343 USD alone"
+
+
+def test_a_cost_that_nobody_can_state_is_not_stated() -> None:
+    """A suite without runs has none; an experiment without prices, or without a result, says so."""
+    unpriced = make_evidence(rehearsal=False)
+    in_vain = make_evidence(doctor=lambda run: with_score(run, 0) if run.header.settings.to_finish else run)
+
+    assert "One result cost" not in {pair.name for pair in report_of([speedup()]).facts}
+    assert [
+        pair.text
+        for evidence in (unpriced, in_vain)
+        for pair in report_of([speedup()], evidence.attempts, evidence).facts
+        if pair.name == "One result cost"
+    ] == ["not stated", "no run met the target: there is no result to divide by"]
 
 
 def test_what_it_does_not_show_comes_from_the_plan() -> None:
