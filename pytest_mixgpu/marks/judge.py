@@ -93,7 +93,7 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
     """Fill in what was measured and what it is compared with, whatever the word will be."""
     verdict = replace(
         verdict,
-        notes=notes_on(mark, evidence, found, len(nominal)),
+        notes=notes_on(mark, evidence, found, _num_together(evidence) if metric.is_of_whole else len(nominal)),
         pool=found.pool,
         run_ids=tuple(run.id for run in found.runs),
         details=(*found.details, *found.identical, *asides_of(evidence, found)),
@@ -109,6 +109,8 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         scale = metric.units.get(mark.unit, 1.0)
         resolvable = resolvable_difference([scale * found.signed[index] for index in nominal])
     further = (*told(mark, rehearsal=evidence.rehearsal), *beside_parity(mark, found, nominal))
+    if metric.is_of_whole:
+        return _of_whole(replace(verdict, bound=bound, value=spread.median), evidence, further)
     return replace(
         verdict,
         bound=bound,
@@ -123,6 +125,18 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         resolvable=resolvable,
         notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),
         details=(*how_sure(mark, spread, resolvable), *further, *verdict.details),
+    )
+
+
+def _of_whole(verdict: Verdict, evidence: Evidence, further: Sequence[str]) -> Verdict:
+    """Fill in one number that stands on all runs together: it has no spread, however many there are."""
+    num_runs = len(verdict.run_ids)
+    said = f"one number of all {num_runs} runs together: how far such numbers lie apart is not known"
+    return replace(
+        verdict,
+        n=_num_together(evidence),
+        run_values=() if verdict.value is None else (verdict.value,),
+        details=(f"{said}, and there is no interval", *further, *verdict.details),
     )
 
 
@@ -203,6 +217,11 @@ def _whole_repeats(evidence: Evidence) -> int:
     return len(set.intersection(*repeats.values())) if repeats else 0
 
 
+def _num_together(evidence: Evidence) -> int:
+    """How many runs of each role one number of the whole stands on, where there is one at all."""
+    return max(1, _whole_repeats(evidence))
+
+
 def _bound(mark: PassMark, found: Measurement, nominal: dict[int, float]) -> tuple[float, str]:
     """Work out the bound that is applied, and how it came about."""
     if mark.of == "ideal":
@@ -226,6 +245,8 @@ def _reason(mark: PassMark, verdict: Verdict, *, passes: bool) -> str:
             f", by the clause of {mark.bound:g} {mark.unit}" if is_first else ", by the clause of the controls' own gap"
         )
     count = f"median of {verdict.n} runs" if verdict.n > 1 else "one run"
+    if METRICS[mark.metric].is_of_whole:
+        count = f"all {len(verdict.run_ids)} runs together"
     state = "is" if passes else "is not"
     return f"{mark.metric} {value:.6g} {mark.unit} ({count}) {state} {relation} {bound:.6g} {mark.unit}{clause}"
 

@@ -178,5 +178,6 @@ def test_one_bill_of_all_planned_runs_is_judged_and_one_of_fewer_is_not(made: in
     mark = PassMark(id="a", metric="cost_per_result", comparator="at_most", bound=1e6, unit="USD")
     verdict = judge_mark(mark, make_evidence(plan=plan, rehearsal=False, repeats=made))
 
-    assert word == verdict.word, verdict
+    assert (word, made, None) == (verdict.word, verdict.n, verdict.interval), verdict
+    assert "preliminary" not in verdict.notes
     assert ("2 of 3 planned runs were made" in verdict.reason) == (made == 2)

@@ -37,6 +37,8 @@ def _figure(verdict: Verdict, id_: str, value: float, bound: float) -> Figure:
     bound_text = bound_text.removeprefix(COMPARATORS[verdict.comparator] if verdict.comparator else "").strip()
     asked = f"{_RELATIONS.get(verdict.comparator or '', '')} {bound_text}".strip()
     runs = finite(verdict.run_values) or [value]
+    # A bill is one number of many runs.
+    single = "one run" if verdict.n < 2 else f"{counted(verdict.n, 'run')} of each role"
     kept = [runs[index] for index in telling_indices(runs, MAX_POINTS)]
     interval = verdict.interval if verdict.interval and all(map(math.isfinite, verdict.interval)) else None
     word = ", ".join((verdict.word, *verdict.qualifiers))
@@ -50,24 +52,26 @@ def _figure(verdict: Verdict, id_: str, value: float, bound: float) -> Figure:
         head=("what", axis),
         rows=[
             ("asked", asked),
-            (f"median of {counted(len(runs), 'run')}" if len(runs) > 1 else "one run", units.format_number(value)),
+            (f"median of {counted(len(runs), 'run')}" if len(runs) > 1 else single, units.format_number(value)),
             *((f"run {place}", units.format_number(one)) for place, one in enumerate(runs, 1) if len(runs) > 1),
             *([("95 % interval", _span(interval, ""))] if interval else []),
         ],
-        chart=lambda: _chart(_lanes(kept), axis, _domain(verdict, runs, bound), bound),
+        chart=lambda: _chart(_lanes(kept, single), axis, _domain(verdict, runs, bound), bound),
         datasets={
-            "runs": [{"value": one, "lane": lane} for one, lane in zip(kept, _lane_names(kept), strict=True)],
-            "median": [{"value": value, "lane": _lanes(kept)[0], "text": value_text}],
-            "interval": [{"low": interval[0], "high": interval[1], "lane": _lanes(kept)[0]}] if interval else [],
+            "runs": [{"value": one, "lane": lane} for one, lane in zip(kept, _lane_names(kept, single), strict=True)],
+            "median": [{"value": value, "lane": _lanes(kept, single)[0], "text": value_text}],
+            "interval": [{"low": interval[0], "high": interval[1], "lane": _lanes(kept, single)[0]}]
+            if interval
+            else [],
             "bound": [{"value": bound, "text": f"asked: {asked}"}],
         },
-        notes=_notes(len(kept), len(runs)),
+        notes=_notes(len(kept), len(runs), single),
     )
 
 
-def _notes(num_drawn: int, num_runs: int) -> list[str]:
+def _notes(num_drawn: int, num_runs: int, single: str) -> list[str]:
     if num_runs == 1:
-        return ["One run: it has no interval."]
+        return [f"{single[:1].upper()}{single[1:]}, one number: it has no interval."]
     return thinned(num_drawn, num_runs, "runs")
 
 
@@ -75,15 +79,15 @@ def _span(interval: tuple[float, float], unit: str) -> str:
     return f"{units.format_number(interval[0])} to {units.format_number(interval[1])} {unit}".strip()
 
 
-def _lanes(runs: Sequence[float]) -> list[str]:
+def _lanes(runs: Sequence[float], single: str) -> list[str]:
     if len(runs) == 1:
-        return ["one run"]
-    return ["median", *dict.fromkeys(_lane_names(runs))]
+        return [single]
+    return ["median", *dict.fromkeys(_lane_names(runs, single))]
 
 
-def _lane_names(runs: Sequence[float]) -> list[str]:
+def _lane_names(runs: Sequence[float], single: str) -> list[str]:
     if len(runs) == 1:
-        return ["one run"]
+        return [single]
     return [f"run {place}" if len(runs) <= MAX_LANES else "runs" for place in range(1, len(runs) + 1)]
 
 
@@ -92,7 +96,10 @@ def _domain(verdict: Verdict, runs: Sequence[float], bound: float) -> tuple[floa
     shown = [*runs, bound, *finite(verdict.interval or ())]
     low, high = min(shown), max(shown)
     room = max(0.2 * (high - low), 0.1 * abs(high)) or 1.0
-    return (0.0 if verdict.comparator == "within" and low >= 0 else low - room), high + room
+    if verdict.comparator == "within" and low >= 0:
+        return 0.0, high + room
+    # What cannot be negative is drawn from 0 on where it comes near.
+    return (max(0.0, low - room) if low >= 0 else low - room), high + room
 
 
 def _chart(lanes: Sequence[str], title: str, domain: tuple[float, float], bound: float) -> "alt.TopLevelMixin":
