@@ -28,4 +28,4 @@ git commit -qm "Freeze the sample's pass marks before its first run"
 
 pytest -p no:cacheprovider --gpus=cpu:2 --mixgpu-report=../records --mixgpu-anchor="ssh:$keys/anchor" \
   --mixgpu-host-key="$keys/host" --mixgpu-nonce="$(openssl rand -hex 16)" || true
-rm -rf ../records/stripes ../records/.turns data
+rm -rf ../records/stripes ../records/.turns ../records/*.lock data
