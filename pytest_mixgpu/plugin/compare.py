@@ -15,11 +15,11 @@ from pytest_mixgpu.marks.comparable import Side, obstacles
 from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.store import RunStore
-from pytest_mixgpu.report.compare import Sided, build_comparison
-from pytest_mixgpu.report.compare_lines import comparison_lines
-from pytest_mixgpu.report.compare_page import write_comparison
+from pytest_mixgpu.report.comparison.lines import comparison_lines
+from pytest_mixgpu.report.comparison.page import write_comparison
+from pytest_mixgpu.report.comparison.rows import Sided, build_comparison
 from pytest_mixgpu.report.sanitise import clean_for_log
-from pytest_mixgpu.report.verdicts import read_verdicts
+from pytest_mixgpu.report.verdict_file import read_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.marks.comparable import Obstacle
     from pytest_mixgpu.plugin.stored import StoredRuns
     from pytest_mixgpu.records.model import RunRecord
-    from pytest_mixgpu.report.verdicts import VerdictFile
+    from pytest_mixgpu.report.verdict_file import VerdictFile
 
 FLAG = "--mixgpu-compare"
 VERDICTS = "verdicts.json"

@@ -30,8 +30,8 @@ from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.rows import build_report
 from pytest_mixgpu.report.sanitise import clean, clean_for_log
 from pytest_mixgpu.report.terminal import summary_lines, verdict_text, wrapped
+from pytest_mixgpu.report.verdict_file import write_verdicts
 from pytest_mixgpu.report.verdict_rows import gravest_word
-from pytest_mixgpu.report.verdicts import write_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pytest_mixgpu import units
-from pytest_mixgpu.report.closing import asked
 from pytest_mixgpu.report.figures.draw import HOW_TO_DRAW
 from pytest_mixgpu.report.fold import left_out
 from pytest_mixgpu.report.model import Figure, Figures, MarkRow, Report, RunRow
-from pytest_mixgpu.report.phases import as_table
-from pytest_mixgpu.report.places import SECTIONS
-from pytest_mixgpu.report.run_groups import MAX_RUNS, group_table, in_sight, runs_in_words
-from pytest_mixgpu.report.verdicts import replace_file
+from pytest_mixgpu.report.page_sections import SECTIONS
+from pytest_mixgpu.report.sections.phases import as_table
+from pytest_mixgpu.report.sections.run_groups import MAX_RUNS, group_table, in_sight, runs_in_words
+from pytest_mixgpu.report.sentences import asked
+from pytest_mixgpu.report.verdict_file import replace_file
 from pytest_mixgpu.report.words import NOTES_IN_WORDS, QUALIFIERS_IN_WORDS, WORDS_IN_WORDS
 
 if TYPE_CHECKING:

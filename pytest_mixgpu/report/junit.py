@@ -6,9 +6,9 @@ The names are a public format: they are added to, never renamed.
 from collections.abc import Sequence
 
 from pytest_mixgpu.marks.model import QUALIFIERS, Verdict, Word
-from pytest_mixgpu.report.closing import sentence
 from pytest_mixgpu.report.model import Report
 from pytest_mixgpu.report.sanitise import clean, clean_for_log
+from pytest_mixgpu.report.sentences import sentence
 from pytest_mixgpu.report.verdict_rows import gravest_word, mark_row, notes_of
 
 PREFIX = "mixgpu."

@@ -11,17 +11,17 @@ from pytest_mixgpu.marks.evidence import Evidence, workload_of
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import HostFacts, RunRecord
 from pytest_mixgpu.records.plan import Plan
-from pytest_mixgpu.report.banner import banner_of, facts_of
-from pytest_mixgpu.report.conditions import conditions_section
-from pytest_mixgpu.report.costs import cost_section
-from pytest_mixgpu.report.environment import environment_section
-from pytest_mixgpu.report.limits import not_shown_section
 from pytest_mixgpu.report.model import Occasion, Report, Section
-from pytest_mixgpu.report.phases import phase_tables
-from pytest_mixgpu.report.placement import placement_section
-from pytest_mixgpu.report.runs import run_rows
 from pytest_mixgpu.report.sanitise import clean
-from pytest_mixgpu.report.scores import score_table
+from pytest_mixgpu.report.sections.banner import banner_of, facts_of
+from pytest_mixgpu.report.sections.conditions import conditions_section
+from pytest_mixgpu.report.sections.costs import cost_section
+from pytest_mixgpu.report.sections.environment import environment_section
+from pytest_mixgpu.report.sections.not_shown import not_shown_section
+from pytest_mixgpu.report.sections.phases import phase_tables
+from pytest_mixgpu.report.sections.placement import placement_section
+from pytest_mixgpu.report.sections.runs import run_rows
+from pytest_mixgpu.report.sections.scores import score_table
 from pytest_mixgpu.report.verdict_rows import by_test, headline_of, in_order, items_of, seals_of
 from pytest_mixgpu.report.words import answer_in_words
 

@@ -10,9 +10,9 @@ import msgspec
 
 from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Verdict
-from pytest_mixgpu.report.closing import claims_sentence, found_and_asked, in_sentences, sentence
 from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
 from pytest_mixgpu.report.sanitise import clean, clean_for_log
+from pytest_mixgpu.report.sentences import claims_sentence, found_and_asked, in_sentences, sentence
 from pytest_mixgpu.report.verdict_rows import mark_row
 from pytest_mixgpu.timing.model import PHASES
 

@@ -9,7 +9,7 @@ from pytest_mixgpu.marks.model import Comparator, Note, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.official import official_refusal
 from pytest_mixgpu.report.amendments import amended_at, amendment_text
 from pytest_mixgpu.report.model import Item, MarkRow, Pair, Tone
-from pytest_mixgpu.report.places import places_of
+from pytest_mixgpu.report.page_sections import places_of
 from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.words import answer_of, answer_of_item
 

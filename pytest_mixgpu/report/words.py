@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, get_args
 
 from pytest_mixgpu.marks.model import Note, Qualifier, Verdict, Word
+from pytest_mixgpu.records.model import Role
 from pytest_mixgpu.report.model import Answer
 
 ANSWERS: Final[Mapping[Word, str]] = {
@@ -45,6 +46,27 @@ NOTES_IN_WORDS: Final[Mapping[Note, str]] = {
     "mixed-environments": "drivers, libraries or hosts differ between its runs",
     "deterministic-repeat": "repeats gave identical bits: they are one observation",
 }
+
+METRICS_IN_WORDS: Final[Mapping[str, str]] = {
+    "speedup": "Speed-up over one device",
+    "samples_per_s": "Training rate",
+    "round_s": "Length of a round",
+    "parity": "Distance from the controls",
+    "accuracy": "Accuracy on the test set",
+    "cost_per_result": "Cost of one completed result",
+    "duration": "Duration",
+}
+"""What a metric is called by people; the name of one that is not here says itself what it is."""
+
+ROLES_IN_WORDS: Final[Mapping[Role, str]] = {
+    "baseline": "one device at a time, without an exchange, before and after the fleet; with-exchange: the same device "
+    "as the only participant of an exchange",
+    "fleet": "the pool whose speed is asked for",
+    "reference": "the same work by the usual tool on the same pool; it stands beside and decides nothing",
+    "control": "devices of one kind, which the mixed run is compared with",
+    "mixed": "devices of several kinds in one job",
+}
+"""What the names of roles mean to who has not read the design."""
 
 _MET: Final[Mapping[Qualifier, str]] = {
     "emulated": "Met by emulation",
@@ -110,3 +132,8 @@ def _items(count: int) -> str:
 
 def _share(count: int, total: int) -> str:
     return "it" if total == 1 else "all of them" if count == total else f"{count} of them"
+
+
+def metric_in_words(name: str) -> str:
+    """Say what a metric is called by people."""
+    return METRICS_IN_WORDS.get(name, name)

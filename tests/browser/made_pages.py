@@ -16,7 +16,7 @@ from pytest_mixgpu.report.figures import figures_of
 from pytest_mixgpu.report.html import write_page
 from pytest_mixgpu.report.model import Figure, Figures, Occasion
 from pytest_mixgpu.report.rows import build_report
-from pytest_mixgpu.report.verdicts import VerdictFile, read_verdicts, write_verdicts
+from pytest_mixgpu.report.verdict_file import VerdictFile, read_verdicts, write_verdicts
 from tests.judging import e1_marks, make_evidence
 from tests.report.made_material import HOSTILE_TEXTS, hostile_record, hostile_verdicts
 from tests.report.made_verdicts import OCCASION

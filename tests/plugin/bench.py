@@ -27,7 +27,7 @@ from pytest_mixgpu.records.ledger import LedgerEntry
 from pytest_mixgpu.records.model import Digests, RoundLine, Start
 from pytest_mixgpu.records.plan_file import load_plan, plan_digest
 from pytest_mixgpu.records.store import RunStore
-from pytest_mixgpu.report.verdicts import read_verdicts
+from pytest_mixgpu.report.verdict_file import read_verdicts
 from tests.judging import COMMITTED_AT, E1_SUITE, FROZEN_AT, e1_marks
 from tests.sample_doctors import Doctor
 from tests.samples import E1_PLAN, make_experiment

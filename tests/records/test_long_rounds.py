@@ -7,8 +7,8 @@ from pytest_mixgpu.records.assemble import assemble
 from pytest_mixgpu.records.codec import encode
 from pytest_mixgpu.records.long_rounds import LongRounds
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.report.phases import phase_table
-from pytest_mixgpu.report.runs import run_rows
+from pytest_mixgpu.report.sections.phases import phase_table
+from pytest_mixgpu.report.sections.runs import run_rows
 from tests.samples import MadeRun, make_run
 
 

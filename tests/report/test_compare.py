@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from pytest_mixgpu.marks.comparable import Side
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.report.compare import Sided, build_comparison
-from pytest_mixgpu.report.compare_lines import comparison_lines
-from pytest_mixgpu.report.compare_model import Comparison
-from pytest_mixgpu.report.compare_page import render_comparison, write_comparison
-from pytest_mixgpu.report.verdicts import VerdictFile
+from pytest_mixgpu.report.comparison.lines import comparison_lines
+from pytest_mixgpu.report.comparison.model import Comparison
+from pytest_mixgpu.report.comparison.page import render_comparison, write_comparison
+from pytest_mixgpu.report.comparison.rows import Sided, build_comparison
+from pytest_mixgpu.report.verdict_file import VerdictFile
 from tests.report.made_verdicts import HOSTILE, claim, speedup
 from tests.report.page_parts import Page
 from tests.report.test_writers import hostile_record, hostile_verdict

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from pytest_mixgpu.records.model import HostFacts, RunRecord
-from pytest_mixgpu.report.conditions import conditions_section
-from pytest_mixgpu.report.environment import departing, environment_section
 from pytest_mixgpu.report.fold import folded, numbered
 from pytest_mixgpu.report.model import PhaseRow, PhaseTable, Table
-from pytest_mixgpu.report.phases import as_table
-from pytest_mixgpu.report.placement import placement_section
+from pytest_mixgpu.report.sections.conditions import conditions_section
+from pytest_mixgpu.report.sections.environment import departing, environment_section
+from pytest_mixgpu.report.sections.phases import as_table
+from pytest_mixgpu.report.sections.placement import placement_section
 from tests.report.made_verdicts import records
 from tests.sample_doctors import with_settings, with_start
 from tests.sample_parts import make_host, make_pool

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.report.html import render_page, write_page
 from pytest_mixgpu.report.model import Figure, Figures, Report, RunRow, Table
-from pytest_mixgpu.report.places import SECTIONS
+from pytest_mixgpu.report.page_sections import SECTIONS
 from pytest_mixgpu.report.rows import build_report
 from tests.report.made_material import HOSTILE_TEXTS, hostile_record, hostile_verdicts
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup

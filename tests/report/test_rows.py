@@ -6,10 +6,10 @@ from msgspec.structs import replace
 from pytest_mixgpu.marks.cost import Bill, Cost, CostItem
 from pytest_mixgpu.marks.evidence import gather
 from pytest_mixgpu.records.plan_file import plan_digest
-from pytest_mixgpu.report.conditions import conditions_section
-from pytest_mixgpu.report.costs import cost_section
-from pytest_mixgpu.report.phases import median_round, phase_table, phase_tables
-from pytest_mixgpu.report.placement import placement_section
+from pytest_mixgpu.report.sections.conditions import conditions_section
+from pytest_mixgpu.report.sections.costs import cost_section
+from pytest_mixgpu.report.sections.phases import median_round, phase_table, phase_tables
+from pytest_mixgpu.report.sections.placement import placement_section
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
 from tests.judging import make_evidence
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.report.verdicts import read_verdicts, write_verdicts
+from pytest_mixgpu.report.verdict_file import read_verdicts, write_verdicts
 from tests.report.made_verdicts import OCCASION, speedup
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_mixgpu.marks.checks import CHECKS
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, Qualifier, Verdict, Word
-from pytest_mixgpu.report.places import SECTIONS, place_of_check, place_of_metric, places_of
+from pytest_mixgpu.report.page_sections import SECTIONS, place_of_check, place_of_metric, places_of
 from pytest_mixgpu.report.verdict_rows import mark_row
 from pytest_mixgpu.report.words import (
     ANSWERS,

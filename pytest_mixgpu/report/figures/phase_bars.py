@@ -11,7 +11,7 @@ from pytest_mixgpu.report.figures.look import LABEL_WIDTH, PHASE_COLOURS, PHASE_
 from pytest_mixgpu.report.figures.made import make_figure, participant_label, run_label
 from pytest_mixgpu.report.figures.thin import telling_indices
 from pytest_mixgpu.report.model import Figure
-from pytest_mixgpu.report.phases import median_round
+from pytest_mixgpu.report.sections.phases import median_round
 from pytest_mixgpu.timing.model import PHASES, Phase, Segment
 from pytest_mixgpu.timing.phases import phase_totals
 

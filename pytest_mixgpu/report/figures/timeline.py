@@ -25,7 +25,7 @@ from pytest_mixgpu.report.figures.phase_bars import (
     stretches_of,
 )
 from pytest_mixgpu.report.model import Figure
-from pytest_mixgpu.report.phases import median_round
+from pytest_mixgpu.report.sections.phases import median_round
 from pytest_mixgpu.timing.model import Phase, Segment
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from pytest_mixgpu.report.figures.run_spread import run_figures
 from pytest_mixgpu.report.figures.speed import speed_figures
 from pytest_mixgpu.report.figures.timeline import timeline_figures
 from pytest_mixgpu.report.figures.waterfall import cost_figures
-from pytest_mixgpu.report.phases import median_round
+from pytest_mixgpu.report.sections.phases import median_round
 from pytest_mixgpu.timing.model import PHASES
 from pytest_mixgpu.timing.phases import phase_totals
 from tests.judging import e1_marks, make_evidence, with_prices, with_runs

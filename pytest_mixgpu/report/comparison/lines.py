@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from pytest_mixgpu.report.closing import asked
-from pytest_mixgpu.report.compare_model import ComparedRow, Comparison, SideRow
+from pytest_mixgpu.report.comparison.model import ComparedRow, Comparison, SideRow
 from pytest_mixgpu.report.model import MarkRow, Tone
+from pytest_mixgpu.report.sentences import asked
 from pytest_mixgpu.report.terminal import Line, wrapped
 
 

@@ -10,11 +10,11 @@ from pytest_mixgpu.marks.comparable import Side
 from pytest_mixgpu.marks.compare import environment_facts, host_facts_of
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Verdict, Word
-from pytest_mixgpu.report.compare_model import ComparedRow, Comparison, FactRow, SideRow
+from pytest_mixgpu.report.comparison.model import ComparedRow, Comparison, FactRow, SideRow
 from pytest_mixgpu.report.model import Tone
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.verdict_file import VerdictFile
 from pytest_mixgpu.report.verdict_rows import mark_row, seals_of, worst_tone
-from pytest_mixgpu.report.verdicts import VerdictFile
 
 _SEALS = ("Lock digest", "Ledger head", "Ledger entries")
 _USABLE: frozenset[Word] = frozenset({"PASS", "FAIL"})

@@ -8,9 +8,9 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from pytest_mixgpu.report.closing import asked
-from pytest_mixgpu.report.compare_model import Comparison
-from pytest_mixgpu.report.verdicts import replace_file
+from pytest_mixgpu.report.comparison.model import Comparison
+from pytest_mixgpu.report.sentences import asked
+from pytest_mixgpu.report.verdict_file import replace_file
 
 
 def render_comparison(comparison: Comparison) -> str:

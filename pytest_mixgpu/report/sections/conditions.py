@@ -10,10 +10,10 @@ from pytest_mixgpu import units
 from pytest_mixgpu.marks.evidence import evaluation_of, workload_of
 from pytest_mixgpu.records.model import Header, RunRecord
 from pytest_mixgpu.records.plan import EvaluationPlan, Plan, Workload
-from pytest_mixgpu.report.environment import departing, part
 from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.sections.environment import departing, part
 
 _MAX_VALUES: Final = 8
 """So many different values of one setting in the runs of one role are written out."""
