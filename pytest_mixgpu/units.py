@@ -17,13 +17,17 @@ _MAX_DIGITS: Final = 17
 
 _HUGE: Final = 1e21
 """From here on digits before the point tell nobody anything: an exponent is written."""
+_TINY: Final = 1e-15
+"""Below, zeros after the point tell nobody anything either."""
 
 _DURATIONS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SIZES: Final = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 def format_number(value: float, *, digits: int = 3) -> str:
-    """Round to significant digits and write without an exponent: `1.88`, `0.0305`, `1,347`. From 1e21 on it has one.
+    """Round to significant digits and write without an exponent: `1.88`, `0.0305`, `1,347`.
+
+    What is beyond all measure, from 1e21 on and below 1e-15, has one.
 
     Args:
         value: any float; what is not finite is said in words.
@@ -35,7 +39,7 @@ def format_number(value: float, *, digits: int = 3) -> str:
         return "infinite" if value > 0 else "-infinite"
     if value == 0:
         return "0"
-    if abs(value) >= _HUGE:
+    if abs(value) >= _HUGE or abs(value) < _TINY:
         return f"{value:.{digits - 1}e}"
     rounded = _to_significant(value, digits)
     decimals = max(0, digits - 1 - rounded.adjusted())
@@ -46,7 +50,7 @@ def format_exact(value: float) -> str:
     """Write a bound as it was set, without invented digits: `11.2`, `0.5`, `90`."""
     if not math.isfinite(value):
         return format_number(value)
-    if abs(value) >= _HUGE:
+    if abs(value) >= _HUGE or 0 < abs(value) < _TINY:
         return f"{value:.12g}"
     text = f"{Decimal(f'{value:.12g}'):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from pytest_mixgpu.devices.spec import AUTO, MAX_COUNT, PoolSpec, SpecTerm
+from pytest_mixgpu.records.codec import LARGEST
 
 KIND_NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}(?:[-.+][a-z0-9]{1,5}){0,3}", fullmatch=True)
 
@@ -21,7 +22,7 @@ POOL_SPECS = st.lists(SPEC_TERMS, min_size=1, max_size=5, unique_by=lambda term:
     lambda terms: PoolSpec(terms=tuple(terms))
 )
 
-_FINITE = st.floats(allow_nan=False, allow_infinity=False)
+_FINITE = st.floats(-LARGEST, LARGEST)
 _JSON: st.SearchStrategy[object] = st.recursive(
     st.none() | st.booleans() | st.integers() | _FINITE | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

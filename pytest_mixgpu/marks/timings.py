@@ -1,4 +1,8 @@
-"""Numbers of single runs: from a record to medians of its rounds, rates, phases, scores. Pure arithmetic."""
+"""Numbers of single runs: from a record to medians of its rounds, rates, phases, scores. Pure arithmetic.
+
+A record may say anything. Rounds that lasted no time or less have no median here, so that nobody divides by it; that
+they are impossible is said where records are looked through.
+"""
 
 import statistics
 from fractions import Fraction
@@ -10,19 +14,24 @@ from pytest_mixgpu.timing.phases import phase_totals
 
 
 def round_median_s(run: RunRecord) -> float | None:
-    """Return the median of the measured rounds; None if there is none."""
+    """Return the median of the measured rounds; None if there is none, or if it is not above 0."""
     rounds = [line.round_s for line in run.measured_rounds]
-    return statistics.median(rounds) if rounds else None
+    median_s = statistics.median(rounds) if rounds else 0.0
+    return median_s if median_s > 0 else None
 
 
 def device_medians_s(*runs: RunRecord) -> dict[str, float]:
-    """Return the median round of each device over several runs in which devices worked one after the other."""
+    """Return the median round of each device over several runs in which devices worked one after the other.
+
+    A device whose median is not above 0 is left out.
+    """
     rounds: dict[str, list[float]] = {}
     for run in runs:
         for line in run.measured_rounds:
             for participant in line.participants:
                 rounds.setdefault(run.devices[participant].id, []).append(line.round_s)
-    return {device: statistics.median(values) for device, values in rounds.items()}
+    medians_s = {device: statistics.median(values) for device, values in rounds.items()}
+    return {device: median_s for device, median_s in medians_s.items() if median_s > 0}
 
 
 def samples_a_round(run: RunRecord) -> int:

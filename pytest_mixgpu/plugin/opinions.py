@@ -150,12 +150,15 @@ def _kinds(devices: str) -> tuple[str, ...]:
 
 
 def judge_runs(mark: PassMark | Claim, what: Runs) -> Verdict:
-    """Judge one mark or claim on runs; what keeps runs from being made or read leaves it UNJUDGED."""
+    """Judge one mark or claim on runs; what keeps runs from being made, read or computed leaves it UNJUDGED."""
     try:
         evidence = what.evidence()
+        return judge_claim(mark, evidence) if isinstance(mark, Claim) else judge_mark(mark, evidence)
     except MixgpuError as error:
         return unjudged(mark, str(error))
-    return judge_claim(mark, evidence) if isinstance(mark, Claim) else judge_mark(mark, evidence)
+    except ArithmeticError as error:
+        # A stranger's record: a crash would leave the files of an earlier session where the reader looks.
+        return unjudged(mark, f"the records hold numbers that cannot be computed with: {error}")
 
 
 def keep(session: MixgpuSession, item: pytest.Item, verdict: Verdict) -> None:

@@ -1,11 +1,12 @@
 """From a line of a record to one line of JSON and back, strictly. Imports no torch.
 
-What this module cannot read back it does not write: unknown fields, wrong types, numbers that are not finite and keys
-that occur twice are refused, each with file, line and field.
+What this module cannot read back it does not write: unknown fields, wrong types, numbers that are not finite or larger
+than anything that is measured, and keys that occur twice are refused, each with file, line and field.
 """
 
 import json
-from typing import TYPE_CHECKING, cast
+import re
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -13,12 +14,19 @@ from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.records.model import SCHEMA_VERSION, Line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _LINE_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 # Version 2 only added fields that may be missing, so its decoder reads version 1 as well.
 _DECODERS = {1: _LINE_DECODER, SCHEMA_VERSION: _LINE_DECODER}
 """One loader for each version of the schema that this version of the plugin reads."""
+
+LARGEST: Final = 1e39
+"""No number of a record is larger, so that sums, squares and nanoseconds of such numbers can be computed. A loss in
+float32 goes up to 3.4e38 before it is not finite, and a random number of 128 bits as far."""
+
+_MAY_BE_LARGE: Final = re.compile(rb"[eE]\+?\d\d|\d{38}")
+"""What stands in a line that holds such a number; digests can look so, too."""
 
 
 class _Peek(msgspec.Struct, frozen=True):
@@ -78,6 +86,10 @@ def decode(raw: bytes, *, where: str = "a record's line", schema: int = SCHEMA_V
         raise RecordError(f"{where}: {error}") from error
     except _DuplicateKeyError as error:
         raise RecordError(f"{where}: found the key {error.args[0]!r} twice in one object, expected it once") from error
+    if _MAY_BE_LARGE.search(raw):
+        field = _first(msgspec.to_builtins(line), _is_too_large)
+        if field is not None:
+            raise RecordError(f"{where}: found a number beyond {LARGEST:g} at `{field}`, which nothing measures")
     return line
 
 
@@ -86,18 +98,24 @@ def decode_again(raw: bytes, *, schema: int) -> Line:
     return _DECODERS[schema].decode(raw)
 
 
-def first_not_finite(value: object, path: str = "$") -> str | None:
+def first_not_finite(value: object) -> str | None:
     """Return the path of the first number in plain data that is not finite, or None."""
-    if isinstance(value, float):
-        return None if value - value == 0 else path
+    return _first(value, lambda one: isinstance(one, float) and one - one != 0)
+
+
+def _is_too_large(value: object) -> bool:
+    return isinstance(value, float | int) and not -LARGEST <= value <= LARGEST
+
+
+def _first(value: object, is_wanted: "Callable[[object], bool]", path: str = "$") -> str | None:
     items: Iterable[tuple[str, object]]
     if isinstance(value, dict):
         items = ((f"{path}.{key}", item) for key, item in cast("dict[object, object]", value).items())
     elif isinstance(value, list | tuple):
         items = ((f"{path}[{index}]", item) for index, item in enumerate(value))
     else:
-        return None
-    return next((found for where, item in items if (found := first_not_finite(item, where)) is not None), None)
+        return path if is_wanted(value) else None
+    return next((found for where, item in items if (found := _first(item, is_wanted, where)) is not None), None)
 
 
 class _DuplicateKeyError(Exception):

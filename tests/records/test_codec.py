@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import RecordError
-from pytest_mixgpu.records.codec import decode, encode, first_not_finite
+from pytest_mixgpu.records.codec import LARGEST, decode, encode, first_not_finite
 from pytest_mixgpu.records.model import Evaluation, Fault, Header, Line, Outcome, RoundLine, Span, Start
 from tests.sample_doctors import as_failed
 from tests.samples import make_run
@@ -142,6 +143,29 @@ def test_the_first_number_that_is_not_finite_is_found(values: list[float]) -> No
     """Plain data is finite exactly if no path is returned."""
     expected = next((f"$.a[{i}].b" for i, value in enumerate(values) if not math.isfinite(value)), None)
     assert expected == first_not_finite({"a": [{"b": value} for value in values]})
+
+
+@pytest.mark.parametrize("text", ["1e308", "-1e+40", "1.5E39", "1" * 60 + ".0", "123456e35"])
+def test_a_number_that_nothing_measures_is_refused_and_named(text: str) -> None:
+    """However it is spelled: sums and squares of such numbers are not finite, and a judge would fail on them."""
+    raw = encode(_RUN.rounds[0])
+    spoiled = re.sub(rb'"round_s":[^,]+', f'"round_s":{text}'.encode(), raw)
+
+    with pytest.raises(RecordError, match=r"line 3: found a number beyond 1e\+39 at `\$\.round_s`"):
+        decode(spoiled, where="runs/x/record.jsonl, line 3")
+
+
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_no_number_beyond_the_largest_gets_through(value: float) -> None:
+    """Exactly those are refused, by whoever writes and whoever reads."""
+    line = msgspec.structs.replace(_RUN.rounds[0], round_s=value)
+    if abs(value) <= LARGEST:
+        assert line == decode(encode(line))
+        return
+    with pytest.raises(RecordError, match="beyond"):
+        encode(line)
+    with pytest.raises(RecordError, match="beyond"):
+        decode(msgspec.json.encode(line))
 
 
 def _struct_paths(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
