@@ -52,6 +52,11 @@ def notes_on(mark: PassMark, evidence: Evidence, found: Measurement, n: int) -> 
     return (*notes, *outside_notes(evidence), *time_notes(evidence, mark))
 
 
+def notes_without_numbers(mark: PassMark, evidence: Evidence) -> tuple[Note, ...]:
+    """Return what is to be said of a mark whatever was measured: that it was amended stays beside any word."""
+    return (*lock_notes(evidence, mark), *outside_notes(evidence), *time_notes(evidence, mark))
+
+
 def outside_notes(evidence: Evidence) -> tuple[Note, ...]:
     """Return what a verdict that stands on these runs lacks: heads outside that cover them, signatures under them."""
     notes: dict[Note, bool] = {"unanchored": evidence.is_anchored, "unattested": evidence.is_attested}

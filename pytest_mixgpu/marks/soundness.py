@@ -47,6 +47,21 @@ def _of(run: RunRecord, faults: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"run {run.id}: {fault}" for fault in faults)
 
 
+def starved_rounds(run: RunRecord) -> tuple[str, ...]:
+    """Return where a measured round is believed only because others took a core, a sentence each.
+
+    Its length is then known no better than that, whatever share a plan puts up with: it is disturbed.
+    """
+    return tuple(
+        f"round {line.index} of {run.header.name} (run {run.id}): participant {participant} closed after "
+        f"{own.close_s:.4f} s, the round is said to have lasted {line.round_s:.4f} s; others are said to have taken "
+        "its core meanwhile"
+        for line in run.measured_rounds
+        for participant, own in zip(line.participants, line.stamps, strict=True)
+        if abs(own.close_s - line.round_s) > _expected_s(run, line)
+    )
+
+
 def impossible_together(runs: Sequence[RunRecord]) -> tuple[str, ...]:
     """Return which of several records cannot all be true: copies of one run, and runs on one device at one time."""
     return (*copies(runs), *overlaps(runs))
@@ -229,18 +244,24 @@ def _bit_fault(test: Evaluation) -> str:
 
 
 def _allowed_s(run: RunRecord, line: RoundLine) -> float:
-    """What a participant's round may differ by from the run's.
+    """What a participant's round may differ by from the run's, on a core that others took by as much as they took."""
+    taken = max((share for share in line.foreign_share if share is not None), default=0.0)
+    if run.header.settings.exchange == "none" or taken <= STARVED_SHARE:
+        return _expected_s(run, line)
+    return _expected_s(run, line) + min(taken, 1.0) * line.round_s
+
+
+def _expected_s(run: RunRecord, line: RoundLine) -> float:
+    """What a participant's round may differ by from the run's on a core of its own.
 
     Without a coordinator the round is the longest of its participants'. With one, GO and CLOSE travel, and whoever
-    waits for them may be woken late, on a core that others took by as much as they took.
+    waits for them may be woken late.
     """
     if run.header.settings.exchange == "none":
         return ROUNDING_S
     links = () if run.start is None else run.start.links
     way_s = max((link.round_trip_s for link in links), default=0.0)
-    taken = max((share for share in line.foreign_share if share is not None), default=0.0)
-    starved_s = min(taken, 1.0) * line.round_s if taken > STARVED_SHARE else 0.0
-    return WAKING_S + 5 * way_s + 0.02 * line.round_s + starved_s
+    return WAKING_S + 5 * way_s + 0.02 * line.round_s
 
 
 def _in_order(own: ParticipantStamps) -> bool:

@@ -11,6 +11,7 @@ from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import parse_moment
 from pytest_mixgpu.marks.measurement import Blemish, Measurement, wrong_runs
 from pytest_mixgpu.marks.pairing import Paired, Repeat, pair_any, pair_in_session
+from pytest_mixgpu.marks.soundness import starved_rounds
 from pytest_mixgpu.marks.timings import (
     device_medians_s,
     first_at_target,
@@ -211,6 +212,7 @@ def _foreign(evidence: Evidence, repeat: Repeat, run: RunRecord) -> list[Blemish
         said.append(f"other processes took {100 * taken:.0f} % of a core {where}")
     if stalled is not None and exceeds(stalled, limit):
         said.append(f"a worker was held up for {100 * stalled:.0f} % of its computing {where}")
+    said += starved_rounds(run)
     return [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in said]
 
 

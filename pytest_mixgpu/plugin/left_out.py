@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.lock import broken_seals, lock_digest, missing_from
+from pytest_mixgpu.marks.lock import BINDINGS, broken_seals, lock_digest, missing_from
 from pytest_mixgpu.plugin.keys import LOCK_NAME
 from pytest_mixgpu.plugin.opinions import unjudged
 
@@ -32,8 +32,10 @@ def left_out_of(lock: Lock | None, judged: AbstractSet[str], *, why: str) -> lis
         replace(
             unjudged(mark, reason),
             word="TAMPERED" if seals else "UNJUDGED",
+            notes=("amended",) if lock.amendments(mark.id, *BINDINGS) else (),
             lock_digest=lock_digest(lock),
             frozen_at=lock.frozen_since(mark.id),
+            amendments=tuple(entry.sentence for entry in lock.amendments(mark.id, *BINDINGS)),
         )
         for mark in frozen
         if mark.id in missing

@@ -10,7 +10,9 @@ from pytest_mixgpu.marks.evidence import LedgerState
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Bindings, Lock, amend
 from pytest_mixgpu.marks.model import PassMark
-from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.records.model import RoundLine, RunRecord
+from pytest_mixgpu.records.plan import Disturbance
+from pytest_mixgpu.timing.phases import attribute
 from tests.judging import e1_marks, make_evidence, with_runs
 from tests.sample_doctors import only, with_rounds, with_score, with_settings, with_speed, with_workers
 from tests.sample_timeline import MadeRun
@@ -50,6 +52,49 @@ def test_unfrozen_mark_is_exploratory() -> None:
 
     assert ("rehearsal", "exploratory") == without.qualifiers == unlisted.qualifiers
     assert ("PASS", "PASS") == (without.word, unlisted.word)
+
+
+def believed_for_a_busy_core(run: MadeRun) -> MadeRun:
+    """Let each participant close late, on a core that others are said to have had."""
+    return run._replace(rounds=tuple(map(closed_late, run.rounds)))
+
+
+def closed_late(line: RoundLine) -> RoundLine:
+    assert line.combine_start_s is not None
+    assert line.combine_end_s is not None
+    late = tuple(replace(own, close_s=own.close_s + 0.2 + 0.3 * line.round_s) for own in line.stamps)
+    segments = tuple(
+        attribute(
+            own,
+            seen,
+            last_ready_s=max(one.ready_s for one in line.coordinator),
+            combine_start_s=line.combine_start_s,
+            combine_end_s=line.combine_end_s,
+        ).segments
+        for own, seen in zip(late, line.coordinator, strict=True)
+    )
+    return replace(line, stamps=late, segments=segments, foreign_share=(0.85,) * len(late))
+
+
+@pytest.mark.parametrize("rehearsal", [True, False], ids=["rehearsal", "experiment"])
+def test_a_round_that_is_believed_for_a_busy_core_is_disturbed_under_any_limit(*, rehearsal: bool) -> None:
+    """A plan that puts up with 90 % of a core wins nothing by it: the round's length is known no better than that."""
+    plan = replace(e1_plan(), disturbance=Disturbance(foreign_share=0.9, drift=0.1))
+    doctor = only(believed_for_a_busy_core, name="fleet")
+    verdict = judge_mark(SPEEDUP, make_evidence(plan=plan, rehearsal=rehearsal, doctor=doctor))
+
+    assert "disturbed" in verdict.notes
+    assert any("others are said to have taken its core" in text for text in (verdict.reason, *verdict.details))
+    assert ("PASS" if rehearsal else "UNJUDGED") == verdict.word
+
+
+def test_what_is_tampered_with_stays_amended() -> None:
+    """Amended is shown for ever, whatever the word."""
+    broken = replace(LedgerState(), faults=("line 3: it was edited",))
+    verdict = judge_mark(SPEEDUP, make_evidence(lock=amend_speedup, ledger=broken))
+
+    assert ("TAMPERED", True) == (verdict.word, "amended" in verdict.notes)
+    assert "unanchored" in verdict.notes
 
 
 def amend_speedup(lock: Lock) -> Lock:
