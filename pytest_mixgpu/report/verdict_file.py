@@ -20,6 +20,7 @@ from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import HostFacts
 from pytest_mixgpu.report.model import Occasion
+from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.verdict_rows import headline_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 3
 
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
+
+_HIDDEN: Final = re.compile(r"[^\n\x20-\x7e]")
+"""Who prints the file sees all of it, and nothing of it gives an order to a terminal or turns the writing round."""
 
 
 class HeldDevice(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,7 +86,8 @@ def write_verdicts(
         verdicts=tuple(verdicts),
     )
     plain = _without_surrogates(msgspec.to_builtins(content))
-    replace_file(path, msgspec.json.format(msgspec.json.encode(plain), indent=1) + b"\n")
+    text = msgspec.json.format(msgspec.json.encode(plain).decode(), indent=1)
+    replace_file(path, f"{_HIDDEN.sub(_escaped, text)}\n".encode())
 
 
 def read_verdicts(path: Path) -> VerdictFile:
@@ -127,6 +132,15 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Write with JSON's own escape what could act on who looks at it; whoever parses the file gets it as it was."""
+    character = found[0]
+    if clean(character) == character:
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))
 
 
 def _without_surrogates(value: object) -> object:

@@ -91,6 +91,15 @@ def test_every_unit_of_a_metric_has_a_name() -> None:
     assert set() == {unit for metric in METRICS.values() for unit in metric.units} - set(UNITS)
 
 
+def test_a_number_never_stands_without_its_word() -> None:
+    """Whoever plots values alone can tell what must not be used, and a stand-in's from the real one."""
+    found = samples_of(material([speedup(word="VOID", qualifiers=("rehearsal",), notes=("disturbed",))], []))
+    numbers = ("value", "bound", "lowest", "highest")
+
+    for labels in (found[f"mixgpu_passmark_{name}_ratio"][0].labels for name in numbers):
+        assert ("VOID", "rehearsal", "disturbed") == (labels["word"], labels["qualifiers"], labels["notes"])
+
+
 @pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
 def test_what_was_not_measured_is_absent(value: float | None) -> None:
     """0 would be a number."""

@@ -5,7 +5,8 @@ refuses. A value that is not there, or not finite, has no sample: an absent numb
 go into files of their own, told apart by the label `suite`.
 
 `mixgpu_passmark_met` is 1 for a plain PASS only. A PASS with a qualifier is `mixgpu_passmark_verdict{word="PASS"} 1`
-beside `mixgpu_passmark_met 0`, and its qualifiers stand in the label of every sample of its word.
+beside `mixgpu_passmark_met 0`, and its qualifiers stand in the label of every sample of its word. Word, qualifiers and
+notes are labels of each number, too: the value of a VOID mark must not be used.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,7 +122,8 @@ def _numbers(name: str, about: str, suite: dict[str, str], verdicts: Sequence[Ve
         suffix, factor = UNITS.get(verdict.unit, ("", 1.0))
         number = getattr(verdict, field)
         value = None if number is None else finite(number * factor)
-        labels = suite | {"id": verdict.id, "metric": verdict.metric, "unit": verdict.unit}
+        # Whoever plots a number alone must not take one that must not be used, or a stand-in's, for the real one.
+        labels = suite | {"id": verdict.id, "metric": verdict.metric, "unit": verdict.unit, **_said(verdict)}
         if field == "bound":
             labels["comparator"] = verdict.comparator or ""
         samples = by_unit.setdefault(suffix, [])
@@ -149,6 +151,10 @@ def _about(verdict: Verdict) -> dict[str, str]:
         "notes": ",".join(notes_of(verdict)),
         "pool": verdict.pool,
     }
+
+
+def _said(verdict: Verdict) -> dict[str, str]:
+    return {"word": verdict.word, "qualifiers": ",".join(verdict.qualifiers), "notes": ",".join(notes_of(verdict))}
 
 
 def _labels(labels: Mapping[str, str]) -> str:
