@@ -10,8 +10,8 @@ WAKING_S = 0.05
 """How late a process may be woken on a busy core; what is faked in this margin is small, and honest runs stay whole."""
 STARVED_SHARE = 0.10
 """Share of a core that others took in a round from where on a process can be woken later than that, by up to what they
-took: 0.23 s of a round of 2.9 s were seen, with 68 %. A round that needs this is `disturbed`, whatever share a plan puts
-up with, and counts as the worst value, so nothing is won by it."""
+took: 0.23 s of a round of 2.9 s were seen, with 68 %. A round that needs this is `disturbed`, whatever share a plan
+puts up with, and counts as the worst value, so nothing is won by it."""
 WALL_S = 0.05
 """What a wall clock may be set by between two moments that it gives; moments are written in whole milliseconds."""
 LEASING_S = 0.5
