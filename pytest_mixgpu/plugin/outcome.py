@@ -1,10 +1,7 @@
-"""The end of a session: from collected verdicts to files, closing lines and the exit status."""
+"""The end of a session: from collected verdicts to a report for each suite, closing lines and the exit status."""
 
 from __future__ import annotations
 
-import os
-import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,33 +11,18 @@ import pytest
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.marks.official import official_refusal
-from pytest_mixgpu.plugin.again import again_command
-from pytest_mixgpu.plugin.exporting import export
 from pytest_mixgpu.plugin.junit_file import JunitFile
 from pytest_mixgpu.plugin.left_out import left_out_of
-from pytest_mixgpu.plugin.suites import shown
-from pytest_mixgpu.records.environment import host_facts
-from pytest_mixgpu.records.secrets import scrub_command
-from pytest_mixgpu.records.store import RunStore
-from pytest_mixgpu.report.exports.material import Material
-from pytest_mixgpu.report.figures import figures_of
-from pytest_mixgpu.report.html import write_page
-from pytest_mixgpu.report.junit import suite_properties
-from pytest_mixgpu.report.model import Occasion
-from pytest_mixgpu.report.rows import build_report
-from pytest_mixgpu.report.sanitise import clean, clean_for_log
-from pytest_mixgpu.report.terminal import summary_lines, verdict_text, wrapped
-from pytest_mixgpu.report.verdict_file import write_verdicts
+from pytest_mixgpu.plugin.suite_report import SuiteReport
+from pytest_mixgpu.report.sanitise import clean_for_log
+from pytest_mixgpu.report.terminal import wrapped
 from pytest_mixgpu.report.verdict_rows import gravest_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.plugin.session import MixgpuSession
     from pytest_mixgpu.plugin.suites import Suite
-    from pytest_mixgpu.records.model import HostFacts, RunRecord
-    from pytest_mixgpu.report.model import Report
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +43,7 @@ class Outcomes:
         """By test."""
         self._flipped: set[str] = set()
         """Tests that were reported as passed with a verdict that fails: a hook of somebody's came after ours."""
-        self._reports: list[tuple[Suite, Report, Path]] = []
+        self._reports: list[SuiteReport] = []
         self._junit = JunitFile.of(session.config)
         self._exported: list[str] = []
         self._left_out: list[str] = []
@@ -146,15 +128,8 @@ class Outcomes:
         config = self._session.config
         verbosity = min(config.get_verbosity(), -2) if config.option.no_summary else config.get_verbosity()
         reporter.section("pass marks", sep="=")
-        for suite, report, page in self._reports:
-            lines = summary_lines(
-                report,
-                page=shown(page, config),
-                again=again_command(suite, self._session.options, config) if report.runs else "",
-                width=_width(reporter),
-                verbosity=verbosity,
-            )
-            for line in lines:
+        for report in self._reports:
+            for line in report.lines(width=_width(reporter), verbosity=verbosity):
                 reporter.write_line(line.text, **line.markup)
         for text in self._exported:
             reporter.write_line(text)
@@ -188,127 +163,25 @@ class Outcomes:
                 ids = ", ".join(verdict.id for verdict in left_out)
                 self._left_out.append(f"{gravest_word(left_out)} {ids}: {left_out[0].reason}")
             if mine or left_out:
-                self._write(suite, mine, left_out)
+                self._report(SuiteReport(self._session, suite, mine, left_out), is_told=bool(mine))
         except (MixgpuError, OSError) as error:
             self._troubles.append(f"mixgpu: the report of {suite.folder.name} could not be written: {error}")
 
-    def _write(self, suite: Suite, mine: list[Judged], left_out: list[Verdict]) -> None:
-        """Write verdicts and page with what was left out; the terminal has one line for all that."""
-        folder = self._session.options.report / suite.name
-        occasion = self._occasion(suite, mine)
-        judged = [one.verdict for one in mine]
-        host, pool = self._measured_on(suite)
-        records = self._records(suite)
-
-        def report_on(verdicts: list[Verdict]) -> Report:
-            return build_report(
-                verdicts,
-                records,
-                occasion=occasion,
-                plan=suite.plan,
-                evidence=self._session.evidence_of(suite),
-                host=host,
-                pool=pool,
-            )
-
-        verdicts = [*judged, *left_out]
-        self._tell_junit(suite, report_on(verdicts), verdicts, left_out)
-        page = report_on(verdicts)
-        if judged:
+    def _report(self, report: SuiteReport, *, is_told: bool) -> None:
+        if self._junit is not None:
+            report.tell_junit(self._junit)
+        if is_told:
             # Before anything is written: what cannot be written takes nothing from what is said.
-            self._reports.append((suite, report_on(judged) if left_out else page, folder / "index.html"))
-        options = self._session.options
-        material = Material(
-            occasion=occasion,
-            report=page,
-            verdicts=tuple(verdicts),
-            records=tuple(records),
-            plan=suite.plan,
-            folders=options.records or (options.report,),
-            lock=suite.lock_path,
-        )
-        self._export(suite, material)
-        write_verdicts(folder / "verdicts.json", verdicts, occasion=occasion, host=host, pool=pool)
-        evidence = self._session.evidence_of(suite)
-        figures = figures_of(verdicts, records, plan=suite.plan, evidence=evidence)
-        write_page(folder / "index.html", page, figures)
-
-    def _export(self, suite: Suite, material: Material) -> None:
-        """Write other formats, those that are always written and those that were asked for."""
-        options, config = self._session.options, self._session.config
-        places, troubles = export(
-            material, options.report / suite.name, asked=options.exports, show=lambda path: shown(path, config)
-        )
+            self._reports.append(report)
+        places, troubles = report.export()
         self._exported += places
         self._troubles += troubles
-
-    def _tell_junit(self, suite: Suite, report: Report, verdicts: list[Verdict], left_out: list[Verdict]) -> None:
-        """Hand the suite's properties and what was left out to the XML file, if there is one."""
-        if self._junit is None:
-            return
-        options, config = self._session.options, self._session.config
-        for verdict in left_out:
-            place = f"{shown(suite.lock_path, config)}::{clean(verdict.id)}"
-            self._junit.add_case(place, verdict_text(verdict), outcome="failed" if options.official else "skipped")
-        self._junit.add_suite(
-            suite_properties(
-                report,
-                verdicts,
-                page=shown(options.report / suite.name / "index.html", config),
-                again=again_command(suite, options, config) if report.runs else "",
-                each=self._junit.is_strict,
-            )
-        )
-
-    def _measured_on(self, suite: Suite) -> tuple[HostFacts | None, Pool | None]:
-        """Host and pool of this session; none where it judged records, which state their own."""
-        if self._session.options.records:
-            return None, None
-        try:
-            return host_facts(), self._session.pool_of(suite)
-        except pytest.UsageError:
-            return host_facts(), None
+        report.write()
 
     def _why_left_out(self) -> str:
         if self._stopped:
             return "this session was stopped before"
         return "no test of this session judged it (deselected, ignored, skipped whole, renamed or deleted)"
-
-    def _occasion(self, suite: Suite, mine: list[Judged]) -> Occasion:
-        options = self._session.options
-        return Occasion(
-            suite=suite.name,
-            # Whoever judges records makes no run: nothing carries that session's id.
-            session="" if options.records else self._session.id,
-            made_at=_moment(judges_records=bool(options.records)).isoformat(timespec="seconds"),
-            mode="records" if options.records else "measured",
-            folder=shown(options.records[0] if options.records else options.report, self._session.config),
-            command=scrub_command(tuple(sys.argv)),
-            again=again_command(suite, options, self._session.config),
-            titles={judged.verdict.id: judged.title for judged in mine},
-            tests={judged.verdict.id: judged.test for judged in mine},
-            order=tuple(judged.verdict.id for judged in mine),
-        )
-
-    def _records(self, suite: Suite) -> list[RunRecord]:
-        folders = self._session.options.records or (self._session.options.report,)
-        return [
-            record
-            for folder in folders
-            if (folder / "ledger.jsonl").is_file()
-            for record in RunStore(folder).records(suite.name)
-        ]
-
-
-def _moment(*, judges_records: bool) -> datetime:
-    """Now; or, for output of records that is to be the same byte for byte, what `SOURCE_DATE_EPOCH` says.
-
-    Where something was measured, no variable sets the date of it.
-    """
-    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if judges_records and fixed.isdecimal():
-        return datetime.fromtimestamp(int(fixed[:11]), UTC)
-    return datetime.now(UTC)
 
 
 def _width(reporter: pytest.TerminalReporter) -> int:
