@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import psutil
+import pytest
 from filelock import FileLock, Timeout
 
 from pytest_mixgpu.devices.lease import Holder, lease_folder
@@ -130,7 +131,8 @@ class Killer:
     def kill_at(self, moment: Moment) -> Death:
         """Start a session, kill its pytest, and hold what is left against what must be.
 
-        One that ends before its moment was faster than the last one: the moment comes again, in less time.
+        One that ends before its moment was faster than the last one: the moment comes again, in less time. So it does
+        where somebody else held the devices for longer than a session waits.
         """
         while (death := self._killed_at(moment)).place == ENDED:
             continue
@@ -141,15 +143,18 @@ class Killer:
         with self._bench.session() as session:
             lasted_s = self._wait(session, moment)
             has_ended = session.poll() is not None
-            if has_ended:
+            if session.returncode == 0:
                 self.stages_s = lasted_s
-            else:
+            if not has_ended:
                 os.kill(session.pid, signal.SIGKILL)
             # Its pipes close when the last process that holds them has ended.
             session.communicate(timeout=TIMEOUT_S)
         self._check_nobody_left()
         _check_leases_free(session.pid)
-        death = Death(moment, self._place_of([one.event for one in self._grown(before)], has_ended=has_ended))
+        was_refused = has_ended and session.returncode == pytest.ExitCode.USAGE_ERROR
+        events = [one.event for one in self._grown(before)]
+        death = Death(moment, ENDED if was_refused else self._place_of(events, has_ended=has_ended))
+        assert not (was_refused and events), events
         self._check_whole()
         self.deaths.append(death)
         return death
