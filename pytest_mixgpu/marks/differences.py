@@ -10,9 +10,6 @@ import msgspec
 LOCK_NAME = "passmarks.lock"
 ABSENT = "nothing"
 """What stands in a sentence for a value that is not there."""
-_LONG = 100
-_BEFORE = 20
-"""Characters of a value that a sentence shows, and how many of them lie before the first that differs."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,20 +70,6 @@ def shown(value: object) -> str:
 def short(digest: str) -> str:
     """Write a digest as far as people compare it; what is short enough stands as it is."""
     return f"{digest[:12]}…" if len(digest) > 16 else digest or "none"
-
-
-def _where_they_part(found: str, frozen: str) -> tuple[str, str]:
-    """Cut two long texts to where they begin to differ, so that a sentence stays one."""
-    same = next((at for at, (one, other) in enumerate(zip(found, frozen, strict=False)) if one != other), 0)
-    start = max(0, same - _BEFORE) if max(len(found), len(frozen)) > _LONG else 0
-    return _cut(found, start), _cut(frozen, start)
-
-
-def _cut(text: str, start: int) -> str:
-    if len(text) <= _LONG:
-        return text
-    end = start + _LONG
-    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
 class _Nothing:

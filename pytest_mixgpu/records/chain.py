@@ -8,7 +8,6 @@ with runs left out or other digests in it. Such a ledger is whole in itself. Onl
 could not change it tells the two apart, and only for the lines up to that head.
 """
 
-import io
 import re
 from collections.abc import Collection, Iterator
 from hashlib import sha256
@@ -78,16 +77,6 @@ class LedgerReading(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, int] = {}
     """At which line, counted from 1, each head stands that it ever had, or that was looked for; what is not here stands
     nowhere. A head at line n was the head of this ledger when it had n lines."""
-
-
-def read_chain(raw: bytes, *, name: str) -> LedgerReading:
-    """Read a ledger's bytes and name every fault of the chain.
-
-    Args:
-        raw: the bytes.
-        name: how faults call the file.
-    """
-    return scan_chain(io.BytesIO(raw), name=name)
 
 
 def scan_chain(file: BinaryIO, *, name: str, keep_entries: bool = True, heads: Collection[str] = ()) -> LedgerReading:

@@ -27,7 +27,7 @@ from pytest_mixgpu.records.chain import (
     scan_chain,
     story_fault,
 )
-from pytest_mixgpu.records.files import CHUNK_BYTES, opened, state_of, sync_folder, write_all
+from pytest_mixgpu.records.files import opened, state_of, sync_folder, write_all
 from pytest_mixgpu.records.known_runs import KnownRuns
 
 __all__ = ["Ledger", "LedgerEntry", "sync_folder", "utc_now", "write_all"]
@@ -57,19 +57,6 @@ class Ledger:
             if len(lines) > 1 or size <= 2 * (MAX_LINE_BYTES + 1):
                 return sha256(lines[-1]).hexdigest() if lines else ""
         return self._scan(keep_entries=False).head
-
-    @property
-    def count(self) -> int:
-        """Number of whole lines."""
-        with self._looked_at() as file:
-            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(CHUNK_BYTES), b""))
-
-    @property
-    def identity(self) -> str:
-        """SHA-256 of the first line: copies of one ledger share it, other ledgers do not. Empty for no whole line."""
-        with self._looked_at() as file:
-            line = file.readline(MAX_LINE_BYTES + 1)
-        return sha256(line[:-1]).hexdigest() if line.endswith(b"\n") else ""
 
     def read(self) -> LedgerReading:
         """Read what is there, faults and all."""

@@ -94,18 +94,11 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
     tests, records = original_lock(), folder / "records"
     plan, lock = load_plan(folder / "suite" / "benchmark.toml"), read_lock(folder / "suite" / "passmarks.lock")
     stored = read_runs((records,), SUITE, lock=lock)
-    ledger = RunStore(records).ledger
+    ledger = RunStore(records).ledger.read()
     closes = {entry.run_id: entry for entry in stored.ledger.entries or () if entry.event == "close"}
     outside = held_against(
         kept.anchors,
-        [
-            GivenLedger(
-                path="records",
-                identity=ledger.identity,
-                count=ledger.count,
-                places=ledger.read().places,
-            )
-        ],
+        [GivenLedger(path="records", identity=ledger.first, count=ledger.count, places=ledger.places)],
         [JudgedRun(ledger="records", registered=one, closed=closes.get(one.run_id)) for one in stored.registered],
         suite=SUITE,
         locks=() if lock is None else digests_since(lock, 0),

@@ -181,7 +181,7 @@ def test_amended_plan_supersedes_old_runs(e1: Bench) -> None:
     result = e1.pytest("--mixgpu-records=reports", "-k", "fast_enough")
 
     assert 0 == amended.ret, f"{amended.stdout}\n{amended.stderr}"
-    ledger, lock = e1.store().ledger, read_lock(e1.folder / "passmarks.lock")
+    ledger, lock = e1.store().ledger.read(), read_lock(e1.folder / "passmarks.lock")
     assert lock is not None
     assert (0, ledger.head, ledger.count) == (
         lock.chain[-1].num_runs, lock.chain[-1].ledger_head, lock.chain[-1].ledger_count,

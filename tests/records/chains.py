@@ -1,13 +1,14 @@
-"""Whole chains, written at once: from entries to the bytes of a ledger; and a statement about one."""
+"""Whole chains, written and read at once: from entries to the bytes of a ledger and back; and a statement about one."""
 
 from collections.abc import Iterable
 from hashlib import sha256
+from io import BytesIO
 
 import msgspec
 from msgspec.structs import replace
 
 from pytest_mixgpu.records.anchors.statement import Statement
-from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, LedgerReading, scan_chain
 
 AT = "2026-11-29T12:00:00.000+00:00"
 STATEMENT = Statement(
@@ -30,6 +31,11 @@ def made_good(entries: Iterable[LedgerEntry]) -> bytes:
         lines.append(msgspec.json.encode(replace(entry, n=n, prev=prev)))
         prev = sha256(lines[-1]).hexdigest()
     return b"".join(line + b"\n" for line in lines)
+
+
+def read_chain(raw: bytes) -> LedgerReading:
+    """Read the bytes of a ledger."""
+    return scan_chain(BytesIO(raw), name="ledger")
 
 
 def many_runs(num_runs: int) -> list[LedgerEntry]:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import LedgerError
-from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, is_torn_write, read_chain
+from pytest_mixgpu.records.chain import FIRST_PREV, LedgerEntry, is_torn_write
 from pytest_mixgpu.records.known_runs import KnownRuns
 from pytest_mixgpu.records.ledger import Ledger
+from tests.records.chains import read_chain
 
 AT = "2026-11-29T12:00:00.000+00:00"
 
@@ -32,15 +33,15 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def head_of(raw: bytes) -> str:
-    return read_chain(raw, name="ledger").head
+    return read_chain(raw).head
 
 
 def is_found(raw: bytes, chain: bytes, folder: Path) -> bool:
     """Whether a changed ledger is told from the true one by its chain or by a head and count kept outside."""
     ledger = Ledger(folder / "ledger.jsonl")
     ledger.path.write_bytes(raw)
-    reading = read_chain(raw, name="ledger")
-    kept = read_chain(chain, name="ledger")
+    reading = read_chain(raw)
+    kept = read_chain(chain)
     return bool(reading.torn or ledger.verify(head=kept.head, count=kept.count))
 
 
@@ -53,7 +54,7 @@ def test_a_chain_that_was_written_is_whole(tmp_path: Path) -> None:
     assert list(range(7)) == [one.n for one in entries]
     assert FIRST_PREV == entries[0].prev
     assert () == ledger.verify(head=ledger.head, count=7)
-    assert (7, head_of(raw)) == (ledger.count, ledger.head)
+    assert (7, head_of(raw)) == (ledger.read().count, ledger.head)
 
 
 def test_the_first_entry_binds_to_the_lock(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_the_first_entry_binds_to_the_lock(tmp_path: Path) -> None:
 def test_a_ledger_that_is_not_there_is_empty(tmp_path: Path) -> None:
     """No file is no fault: nothing was registered yet."""
     ledger = Ledger(tmp_path / "none" / "ledger.jsonl")
-    assert ((), "", 0, ()) == (ledger.entries(), ledger.head, ledger.count, ledger.verify())
+    assert ((), "", 0, ()) == (ledger.entries(), ledger.head, ledger.read().count, ledger.verify())
     assert not ledger.path.parent.exists()
 
 
@@ -96,7 +97,7 @@ def test_an_edit_of_any_byte_is_found(
     raw = chain[:place] + bytes([value]) + chain[place + 1 :]
     assert is_found(raw, chain, tmp_path_factory.mktemp("edit"))
     if place < chain.rindex(b"\n", 0, -1):
-        assert read_chain(raw, name="ledger").faults
+        assert read_chain(raw).faults
 
 
 @given(st.permutations(range(7)))
@@ -104,7 +105,7 @@ def test_an_edit_of_any_byte_is_found(
 def test_another_order_is_found_by_the_chain_alone(chain: bytes, order: list[int]) -> None:
     """Lines in any order but their own break the chain."""
     lines = chain.splitlines(keepends=True)
-    faults = read_chain(b"".join(lines[index] for index in order), name="ledger").faults
+    faults = read_chain(b"".join(lines[index] for index in order)).faults
     assert (order != list(range(7))) == bool(faults)
 
 
@@ -113,7 +114,7 @@ def test_a_line_that_is_repeated_is_found_by_the_chain_alone(chain: bytes, taken
     """A copy of any line, put anywhere, breaks the chain."""
     lines = chain.splitlines(keepends=True)
     lines.insert(place, lines[taken])
-    assert read_chain(b"".join(lines), name="ledger").faults
+    assert read_chain(b"".join(lines)).faults
 
 
 @given(st.sets(st.integers(0, 6), min_size=1, max_size=6))
@@ -123,12 +124,12 @@ def test_lines_that_are_gone_are_found(tmp_path_factory: pytest.TempPathFactory,
     raw = b"".join(line for index, line in enumerate(lines) if index not in gone)
     assert is_found(raw, chain, tmp_path_factory.mktemp("gone"))
     if gone != set(range(7 - len(gone), 7)):
-        assert read_chain(raw, name="ledger").faults
+        assert read_chain(raw).faults
 
 
 def test_a_rebuilt_chain_is_shown_by_the_outer_head_only(tmp_path: Path) -> None:
     """A ledger written anew is whole in itself: only a head that was kept outside tells."""
-    kept = read_chain(fill(Ledger(tmp_path / "first" / "ledger.jsonl")), name="ledger")
+    kept = read_chain(fill(Ledger(tmp_path / "first" / "ledger.jsonl")))
     rebuilt = Ledger(tmp_path / "second" / "ledger.jsonl")
     fill(rebuilt, num_runs=2)
     assert () == rebuilt.verify()
@@ -139,7 +140,7 @@ def test_an_older_head_is_still_a_line_of_a_longer_ledger(tmp_path: Path) -> Non
     """A head that was kept when the ledger was shorter holds, at its own place only."""
     ledger = Ledger(tmp_path / "ledger.jsonl")
     fill(ledger, num_runs=2)
-    head, count = ledger.head, ledger.count
+    head, count = ledger.head, ledger.read().count
     ledger.append(entry("register", "later"))
     assert () == ledger.verify(head=head, count=count)
     assert "stands at line 5, expected line 4" in ledger.verify(head=head, count=4)[0]
@@ -216,7 +217,7 @@ def test_a_ledger_that_is_held_for_too_long_is_an_error(tmp_path: Path) -> None:
     ):
         ledger.append(entry("register", "run-9"))
     with FileLock(f"{ledger.path}.lock"):
-        assert 7 == ledger.count
+        assert 7 == ledger.read().count
 
 
 @pytest.mark.parametrize(

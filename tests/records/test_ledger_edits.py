@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from pytest_mixgpu.records.chain import LedgerEntry, read_chain
+from pytest_mixgpu.records.chain import LedgerEntry
 from pytest_mixgpu.records.ledger import Ledger
-from tests.records.chains import made_good
+from tests.records.chains import made_good, read_chain
 
 NUM_RUNS = 3
 TEXTS = (
@@ -107,7 +107,7 @@ def test_an_entry_that_was_changed_is_found_where_it_stands(
     edit = edited(written, data)
     raw = as_they_are(edit.entries)
 
-    faults = read_chain(raw, name="ledger").faults
+    faults = read_chain(raw).faults
 
     is_at_the_end = edit.at >= len(edit.entries) - 1 and len(edit.entries) <= len(written)
     if not is_at_the_end:
@@ -120,7 +120,7 @@ def test_a_chain_that_was_made_good_again_is_whole_and_does_not_hold_the_kept_he
     written: tuple[LedgerEntry, ...], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Without a head from outside only what cannot have happened is found; with it every change is."""
-    kept = read_chain(made_good(written), name="ledger")
+    kept = read_chain(made_good(written))
     assert written == kept.entries
     edit = edited(written, data)
     ledger = Ledger(tmp_path_factory.mktemp("made-good") / "ledger.jsonl")
@@ -142,7 +142,7 @@ def test_a_kept_head_vouches_for_all_lines_up_to_it_and_for_none_after(
 ) -> None:
     """Of a head that was kept when the ledger was shorter, only changes before it are found."""
     kept = data.draw(st.integers(1, len(written)))
-    head = read_chain(made_good(written[:kept]), name="ledger").head
+    head = read_chain(made_good(written[:kept])).head
     edit = edited(written, data)
     ledger = Ledger(tmp_path_factory.mktemp("older-head") / "ledger.jsonl")
     ledger.path.write_bytes(made_good(edit.entries))
@@ -158,5 +158,5 @@ def test_places_tells_where_each_head_stood(written: tuple[LedgerEntry, ...], tm
     heads = [sha256(line).hexdigest() for line in raw.splitlines()]
 
     assert {head: place for place, head in enumerate(heads, start=1)} == ledger.places([*heads, "0" * 64])
-    assert (heads[0], heads[-1], len(heads)) == (ledger.identity, ledger.head, ledger.count)
-    assert (heads[0], ledger.places(heads)) == (ledger.read().first, ledger.read().places)
+    assert (heads[0], heads[-1], len(heads)) == (ledger.read().first, ledger.head, ledger.read().count)
+    assert ledger.places(heads) == ledger.read().places

@@ -143,7 +143,7 @@ def test_a_copied_folder_is_whole_and_both_are_not_taken_for_two(tmp_path: Path)
         make_experiment(folder, names=["fleet"], session=folder.name, at=FIRST_MOMENT.replace(hour=hour))
         assert () == faults_of(RunStore(folder))
         assert () == RunStore(folder).ledger.verify(head=shared, count=3)
-    assert RunStore(first).ledger.identity == RunStore(second).ledger.identity
+    assert RunStore(first).ledger.read().first == RunStore(second).ledger.read().first
     assert RunStore(first).ledger.head != RunStore(second).ledger.head
     with pytest.raises(RecordError, match=r"was given twice.*neither holds them all"):
         read_runs((first, second), "e1")
@@ -177,7 +177,7 @@ def test_what_is_no_file_is_no_ledger(tmp_path: Path, replace_by: Callable[[Path
     replace_by(ledger.path)
     assert "expected a file" in ledger.verify()[0]
     assert "expected a file" in ledger.read().faults[0]
-    assert ("", 0, "") == (ledger.head, ledger.count, ledger.identity)
+    assert ("", 0, "") == (ledger.head, ledger.read().count, ledger.read().first)
     with pytest.raises(LedgerError, match="expected a file"):
         ledger.append(register("later"))
     assert not (tmp_path / "nowhere").exists()
@@ -216,7 +216,7 @@ def test_a_folder_that_may_only_be_read_is_read_and_not_added_to() -> None:
         ledger.path.chmod(0o444)
         folder.chmod(0o555)
         with as_somebody_else():
-            assert ((), 4) == (ledger.verify(), ledger.count)
+            assert ((), 4) == (ledger.verify(), ledger.read().count)
             with pytest.raises(LedgerError, match=r"nothing can be added.*--mixgpu-report"):
                 ledger.append(register("later"))
             assert () == ledger.verify()
@@ -266,7 +266,7 @@ def test_an_entry_that_is_too_long_is_not_written(tmp_path: Path) -> None:
     ledger = filled(tmp_path)
     with pytest.raises(LedgerError, match="more than 65536 bytes"):
         ledger.append(register("x" * MAX_LINE_BYTES))
-    assert (4, ()) == (ledger.count, ledger.verify())
+    assert (4, ()) == (ledger.read().count, ledger.verify())
 
 
 def test_many_faults_are_told_in_few_words(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_writer_sees_what_others_added_meanwhile(tmp_path: Path) -> None:
         other.append(register("own"))
     with pytest.raises(LedgerError, match="run others is registered for the second time; nothing was written"):
         one.append(register("others"))
-    assert ((), 4) == (one.verify(), one.count)
+    assert ((), 4) == (one.verify(), one.read().count)
 
 
 @pytest.mark.parametrize("is_copy", [False, True], ids=["in-place", "another-file"])

@@ -68,4 +68,4 @@ def test_many_entries_are_added_without_reading_all_again(tmp_path: Path) -> Non
         ledger.append(LedgerEntry(at=AT, event="close", run_id=f"fresh-{index}"))
     with pytest.raises(LedgerError, match="run run-0 is registered for the second time"):
         ledger.append(LedgerEntry(at=AT, event="register", run_id="run-0"))
-    assert ((), 2 * NUM_HELD_RUNS + 101) == (ledger.verify(), ledger.count)
+    assert ((), 2 * NUM_HELD_RUNS + 101) == (ledger.verify(), ledger.read().count)

@@ -40,7 +40,7 @@ def test_a_writer_that_is_killed_leaves_an_aborted_run_at_most(tmp_path: Path) -
     noise = random.Random("moments of death")  # noqa: S311 - moments need no secrecy
     for attempt in range(8):
         with start_writer(tmp_path, f"session-{attempt}", MANY) as writer:
-            wait_for_lines(store.ledger.path, store.ledger.count + 2)
+            wait_for_lines(store.ledger.path, store.ledger.read().count + 2)
             time.sleep(noise.uniform(0, 0.05))
             writer.kill()
         assert () == faults_of(store)
@@ -64,7 +64,7 @@ def test_two_writers_at_once_share_one_chain(tmp_path: Path) -> None:
     assert [0, 0] == [writer.wait() for writer in writers]
     assert () == faults_of(store)
     sessions = [record.header.session for record in store.records()]
-    assert (15, 15, 61) == (sessions.count("one"), sessions.count("two"), store.ledger.count)
+    assert (15, 15, 61) == (sessions.count("one"), sessions.count("two"), store.ledger.read().count)
 
 
 def test_writers_that_are_killed_at_once_leave_one_chain(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_writers_that_are_killed_at_once_leave_one_chain(tmp_path: Path) -> None
             start_writer(tmp_path, f"one-{attempt}", MANY) as one,
             start_writer(tmp_path, f"two-{attempt}", MANY) as two,
         ):
-            wait_for_lines(store.ledger.path, store.ledger.count + 4)
+            wait_for_lines(store.ledger.path, store.ledger.read().count + 4)
             time.sleep(noise.uniform(0, 0.1))
             before = store.ledger.entries()
             for writer in noise.sample([one, two], 2):
