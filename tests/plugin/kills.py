@@ -5,7 +5,7 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -189,7 +189,7 @@ class Killer:
             time.sleep(0.002)
         return tuple(later_s - earlier_s for earlier_s, later_s in pairwise([*began_s, now_s]))
 
-    def _place_of(self, events: list[str], *, has_ended: bool) -> str:
+    def _place_of(self, events: Sequence[str], *, has_ended: bool) -> str:
         told = [event for event in events if event not in {"open", "repair"}]
         if has_ended:
             assert ["register", "close"] == told
