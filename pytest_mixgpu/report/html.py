@@ -19,7 +19,7 @@ from pytest_mixgpu.report.page_sections import SECTIONS
 from pytest_mixgpu.report.sections.phases import as_table
 from pytest_mixgpu.report.sections.run_groups import MAX_RUNS, group_table, in_sight, runs_in_words
 from pytest_mixgpu.report.sentences import asked
-from pytest_mixgpu.report.verdict_file import replace_file
+from pytest_mixgpu.report.whole_files import replace_file
 from pytest_mixgpu.report.words import NOTES_IN_WORDS, QUALIFIERS_IN_WORDS, WORDS_IN_WORDS
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ Schema history:
 """
 
 import math
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,6 +20,7 @@ from pytest_mixgpu.records.model import HostFacts
 from pytest_mixgpu.report.model import Occasion
 from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.verdict_rows import headline_of
+from pytest_mixgpu.report.whole_files import replace_file
 
 if TYPE_CHECKING:
     from pytest_mixgpu.devices.model import Pool
@@ -118,20 +117,6 @@ def _with_open_ends(content: dict[str, object]) -> dict[str, object]:
             ends = zip((-math.inf, math.inf), interval, strict=True)
             verdict["interval"] = [end if found is None else found for end, found in ends]
     return content
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write under a name of its own beside the target, then move it there in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _escaped(found: re.Match[str]) -> str:

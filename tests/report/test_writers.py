@@ -12,7 +12,8 @@ from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.junit import properties
 from pytest_mixgpu.report.model import Report
-from pytest_mixgpu.report.verdict_file import read_verdicts, replace_file, write_verdicts
+from pytest_mixgpu.report.verdict_file import read_verdicts, write_verdicts
+from pytest_mixgpu.report.whole_files import replace_file
 from tests.report.made_verdicts import HOSTILE, OCCASION, all_verdicts, claim, report_of, speedup
 from tests.sample_doctors import as_failed, with_header, with_settings, with_start, with_workers
 from tests.sample_parts import make_host, make_pool

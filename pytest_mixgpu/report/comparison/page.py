@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_mixgpu.report.comparison.model import Comparison
 from pytest_mixgpu.report.sentences import asked
-from pytest_mixgpu.report.verdict_file import replace_file
+from pytest_mixgpu.report.whole_files import replace_file
 
 
 def render_comparison(comparison: Comparison) -> str:

@@ -27,8 +27,8 @@ from pytest_mixgpu.records.store import RECORD_NAME
 from pytest_mixgpu.report.exports.jsontext import inert_json, inert_text
 from pytest_mixgpu.report.exports.material import Material
 from pytest_mixgpu.report.exports.stated import stated_verdicts
-from pytest_mixgpu.report.exports.streaming import replace_stream
 from pytest_mixgpu.report.verdict_rows import status_of
+from pytest_mixgpu.report.whole_files import replace_stream
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PACKAGE: Final = "pytest-mixgpu"

@@ -19,8 +19,8 @@ from pytest_mixgpu.records.model import Evaluation, RoundLine, RunRecord
 from pytest_mixgpu.report.exports.jsontext import finite, inert_json
 from pytest_mixgpu.report.exports.material import Material
 from pytest_mixgpu.report.exports.stated import stated
-from pytest_mixgpu.report.exports.streaming import replace_stream
 from pytest_mixgpu.report.exports.trace_time import lease_ns, moment_ns, nanoseconds
+from pytest_mixgpu.report.whole_files import replace_stream
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 

@@ -16,10 +16,10 @@ from typing import Final, NamedTuple
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.report.exports.jsontext import finite
 from pytest_mixgpu.report.exports.material import Material
-from pytest_mixgpu.report.exports.streaming import replace_stream
 from pytest_mixgpu.report.exports.trace_time import moment_ns
 from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.verdict_rows import WORDS, notes_of, status_of
+from pytest_mixgpu.report.whole_files import replace_stream
 
 UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "s": ("seconds", 1.0),

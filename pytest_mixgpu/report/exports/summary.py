@@ -10,8 +10,8 @@ from typing import Final
 from pytest_mixgpu import units
 from pytest_mixgpu.report.exports.markdown import code, inert, table
 from pytest_mixgpu.report.exports.material import Material
-from pytest_mixgpu.report.exports.streaming import replace_stream
 from pytest_mixgpu.report.model import Item, MarkRow, PhaseTable, Report, RunRow
+from pytest_mixgpu.report.whole_files import replace_stream
 from pytest_mixgpu.timing.model import PHASES
 
 MAX_RUNS: Final = 40

@@ -19,9 +19,9 @@ from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.report.exports.jsontext import inert_json
 from pytest_mixgpu.report.exports.material import Material
 from pytest_mixgpu.report.exports.stated import stated_verdicts
-from pytest_mixgpu.report.exports.streaming import replace_stream
 from pytest_mixgpu.report.exports.trace_run import RunTrace
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.whole_files import replace_stream
 
 MAX_EVENTS: Final = 400_000
 """About 60 MB."""
