@@ -20,6 +20,11 @@ PLAIN: dict[Word, str] = {
 _ASKED = {">=": "at least", "<=": "at most", "within": "within"}
 
 
+def qualified(word: str, row: MarkRow) -> str:
+    """Write a word with the qualifiers of a verdict: a pass with one never stands without it."""
+    return f"{word} ({', '.join(row.qualifiers)})" if row.qualifiers else word
+
+
 def asked(row: MarkRow) -> str:
     """Write a bound in words: `at least 1.4 x`; empty where none applied."""
     comparator, _, bound = row.bound.partition(" ")
@@ -41,11 +46,10 @@ def sentence(row: MarkRow, title: str = "") -> str:
         row: of the mark.
         title: what it asks, in words; without one its id stands for it.
     """
-    word = PLAIN[row.word] + (f" ({', '.join(row.qualifiers)})" if row.qualifiers else "")
     reason = "" if row.word in {"PASS", "FAIL"} and not row.is_claim else row.reason
     facts = [title.rstrip(". ") or row.id, found_and_asked(row), "" if row.word == "PASS" else reason]
     tail = ", ".join([*([row.id] if title else []), *row.notes])
-    text = ": ".join([word, *(fact for fact in facts if fact)])
+    text = ": ".join([qualified(PLAIN[row.word], row), *(fact for fact in facts if fact)])
     return f"{text} ({tail})" if tail else text
 
 

@@ -12,8 +12,8 @@ from pytest_mixgpu import units
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.report.model import MarkRow, PhaseTable, Report, Tone
 from pytest_mixgpu.report.sanitise import clean, clean_for_log
-from pytest_mixgpu.report.sentences import claims_sentence, found_and_asked, in_sentences, sentence
-from pytest_mixgpu.report.verdict_rows import mark_row
+from pytest_mixgpu.report.sentences import claims_sentence, found_and_asked, in_sentences, qualified, sentence
+from pytest_mixgpu.report.verdict_rows import KEPT_ELSEWHERE, mark_row
 from pytest_mixgpu.timing.model import PHASES
 
 _MAX_PARTICIPANTS = 4
@@ -21,9 +21,6 @@ _MAX_PARTICIPANTS = 4
 
 _FIRST_LINE = 400
 """Characters of a failure's first line: pytest gives 500 to the message of a failure in JUnit XML."""
-
-_SEALS = ("Lock digest", "Ledger head", "Ledger entries")
-"""What can be compared with a copy that is kept elsewhere."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +73,7 @@ def verdict_text(verdict: Verdict) -> str:
     The first line says what was found and what was asked: readers of JUnit XML show it as the failure's message.
     """
     row = mark_row(verdict)
-    first = f"{_label(row)} {row.id}: {found_and_asked(row) or row.reason}"
+    first = f"{qualified(row.word, row)} {row.id}: {found_and_asked(row) or row.reason}"
     lines = [clean(first, limit=_FIRST_LINE)]
     if not row.is_claim:
         lines += [", ".join(_sureness(row)), row.reason]
@@ -93,7 +90,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def _found_lines(report: Report, width: int, *, with_witness: bool) -> Iterator[Line]:
-    label_width = max((len(_label(row)) for row in report.marks), default=0)
+    label_width = max((len(qualified(row.word, row)) for row in report.marks), default=0)
     for row in report.marks:
         yield from _mark_lines(row, label_width, width)
     if with_witness:
@@ -104,7 +101,7 @@ def _found_lines(report: Report, width: int, *, with_witness: bool) -> Iterator[
 
 def _seal_lines(report: Report, width: int) -> Iterator[Line]:
     for seal in report.seals:
-        if seal.name in _SEALS and seal.text not in {units.NOT_STATED, "0"}:
+        if seal.name in KEPT_ELSEWHERE and seal.text not in {units.NOT_STATED, "0"}:
             yield from (Line(text=text) for text in _wrap(f"{seal.name.lower()}: {seal.text}", width, indent="  "))
 
 
@@ -135,12 +132,8 @@ def wrapped(text: str, width: int) -> list[str]:
     return [clean_for_log(line) for line in _wrap(text, width, indent="    ")]
 
 
-def _label(row: MarkRow) -> str:
-    return f"{row.word} ({', '.join(row.qualifiers)})" if row.qualifiers else row.word
-
-
 def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
-    head = f"{_label(row):<{label_width}}  {row.id}"
+    head = f"{qualified(row.word, row):<{label_width}}  {row.id}"
     facts = [head, *_facts(row)]
     yield from (Line(text=text, tone=row.tone) for text in _pack(facts, width, " " * (label_width + 2)))
 

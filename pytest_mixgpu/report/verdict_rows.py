@@ -18,6 +18,8 @@ STATUSES: Mapping[Qualifier, str] = {"emulated": "emulated", "rehearsal": "rehea
 """What pytest counts a PASS with this qualifier as, strongest first."""
 WORDS: tuple[Word, ...] = ("TAMPERED", "VOID", "FAIL", "UNJUDGED", "PASS")
 """Gravest first."""
+KEPT_ELSEWHERE = ("Lock digest", "Ledger head", "Ledger entries")
+"""Names of the seals that a copy which is kept elsewhere is compared with."""
 
 
 def gravest_word(verdicts: Sequence[Verdict]) -> Word:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pytest_mixgpu.report.comparison.model import ComparedRow, Comparison, SideRow
 from pytest_mixgpu.report.model import MarkRow, Tone
-from pytest_mixgpu.report.sentences import asked
+from pytest_mixgpu.report.sentences import asked, qualified
 from pytest_mixgpu.report.terminal import Line, wrapped
 
 
@@ -31,9 +31,9 @@ def comparison_lines(comparison: Comparison, *, width: int = 80, page: str = "")
     return [*lines, *(_told(f"page: {page}", width) if page else ())]
 
 
-def _told(text: str, width: int, first: str = "", tone: Tone = "plain") -> Iterator[Line]:
-    for number, line in enumerate(wrapped(text, max(20, width - len(first)))):
-        yield Line(text=f"{first}{line}" if number else first + line, tone=tone)
+def _told(text: str, width: int, indent: str = "", tone: Tone = "plain") -> Iterator[Line]:
+    for line in wrapped(text, max(20, width - len(indent))):
+        yield Line(text=f"{indent}{line}", tone=tone)
 
 
 def _side_lines(side: SideRow, width: int) -> Iterator[Line]:
@@ -54,9 +54,8 @@ def _mark_lines(row: ComparedRow, width: int) -> Iterator[Line]:
 def _value(row: MarkRow | None) -> str:
     if row is None:
         return "says nothing of it"
-    word = row.word + (f" ({', '.join(row.qualifiers)})" if row.qualifiers else "")
     parts = [f"{row.value}, {asked(row)} was asked" if row.bound else row.value, f"n={row.n}" if row.n else ""]
-    return "  ".join(part for part in (word, *parts, ", ".join(row.notes)) if part)
+    return "  ".join(part for part in (qualified(row.word, row), *parts, ", ".join(row.notes)) if part)
 
 
 def _claim_lines(comparison: Comparison, width: int) -> Iterator[Line]:

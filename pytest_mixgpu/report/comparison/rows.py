@@ -14,9 +14,8 @@ from pytest_mixgpu.report.comparison.model import ComparedRow, Comparison, FactR
 from pytest_mixgpu.report.model import Tone
 from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.verdict_file import VerdictFile
-from pytest_mixgpu.report.verdict_rows import mark_row, seals_of, worst_tone
+from pytest_mixgpu.report.verdict_rows import KEPT_ELSEWHERE, mark_row, seals_of, worst_tone
 
-_SEALS = ("Lock digest", "Ledger head", "Ledger entries")
 _USABLE: frozenset[Word] = frozenset({"PASS", "FAIL"})
 _NOT_APART = "cannot be told apart"
 _LIMITS = (
@@ -73,7 +72,7 @@ def _side_row(name: str, one: Sided) -> SideRow:
         made_at=clean(units.format_moment(one.file.made_at)),
         pools=clean("; ".join(pools)) or units.NOT_STATED,
         num_runs=units.format_count(len(one.side.runs)),
-        seals=tuple(seal for seal in seals_of(verdicts) if seal.name in _SEALS),
+        seals=tuple(seal for seal in seals_of(verdicts) if seal.name in KEPT_ELSEWHERE),
         notes=tuple(clean(note) for note in one.notes),
     )
 

@@ -11,6 +11,7 @@ from pytest_mixgpu import units
 from pytest_mixgpu.report.exports.markdown import code, inert, table
 from pytest_mixgpu.report.exports.material import Material
 from pytest_mixgpu.report.model import Item, MarkRow, PhaseTable, Report, RunRow
+from pytest_mixgpu.report.sentences import qualified
 from pytest_mixgpu.report.whole_files import replace_stream
 from pytest_mixgpu.timing.model import PHASES
 
@@ -65,8 +66,7 @@ def _item_cells(item: Item) -> Iterator[tuple[str, ...]]:
 
 
 def _mark_cells(row: MarkRow) -> tuple[str, ...]:
-    # A pass with a qualifier never stands without it.
-    verdict = f"**{row.word}**" + (f" ({', '.join(row.qualifiers)})" if row.qualifiers else "")
+    verdict = qualified(f"**{row.word}**", row)
     runs = "" if row.is_claim else str(row.n)
     interval = row.interval or ("" if row.is_claim else "none")
     return (inert(row.id), verdict, inert(row.value), _bound(row), runs, inert(interval), ", ".join(row.notes))
@@ -85,8 +85,7 @@ def _not_plain(rows: Sequence[MarkRow]) -> Iterator[str]:
     yield "### Why"
     yield ""
     for row in wanted:
-        qualifiers = f" ({', '.join(row.qualifiers)})" if row.qualifiers else ""
-        yield f"- **{row.word}**{qualifiers} {code(row.id)}: {inert(row.reason)}"
+        yield f"- {qualified(f'**{row.word}**', row)} {code(row.id)}: {inert(row.reason)}"
         for name, text in (("follows from", row.follows_from), ("to do", row.remedy)):
             if text:
                 yield f"  - {name}: {inert(text)}"
