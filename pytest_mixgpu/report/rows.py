@@ -54,9 +54,6 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
     evidence_ids = {run_id for verdict in ordered for run_id in verdict.run_ids}
     # Conditions and phases are those of the runs that were judged; without any, those of all runs.
     judged = [record for record in records if record.id in evidence_ids] or list(records)
-    superseded: dict[str, str] = {}
-    for one in () if evidence is None else evidence.superseded:
-        superseded[one.run_id] = "; ".join(text for text in (superseded.get(one.run_id, ""), str(one)) if text)
     has_runs = bool(records) or plan is not None
     if occasion.mode == "records":
         # The machine that judges is not the one that measured.
@@ -77,7 +74,7 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         ),
         has_runs=has_runs,
         phases=phase_tables(judged),
-        runs=run_rows(records, evidence_ids, superseded),
+        runs=run_rows(records, evidence_ids, _superseded(evidence)),
         conditions=conditions_section(judged, plan),
         environment=environment_section(judged, host=host),
         placement=placement_section(judged, pool=pool),
@@ -86,6 +83,14 @@ def build_report(  # noqa: PLR0913 - one argument for each thing that a report i
         not_shown=not_shown_section(ordered, judged, plan),
         seals=seals_of(ordered),
     )
+
+
+def _superseded(evidence: Evidence | None) -> dict[str, str]:
+    """Say of each run that does not count why, by its id."""
+    reasons: dict[str, list[str]] = {}
+    for one in () if evidence is None else evidence.superseded:
+        reasons.setdefault(one.run_id, []).append(str(one))
+    return {run_id: "; ".join(filter(None, texts)) for run_id, texts in reasons.items()}
 
 
 def _clean_occasion(occasion: Occasion) -> Occasion:

@@ -14,6 +14,7 @@ MAX_CHARACTERS: Final = 2000
 _HIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls, format characters (bidi, zero width, tags), surrogates, private use, unassigned, line separators."""
 
+_SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _MARKS: Final = r"[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
@@ -47,6 +48,11 @@ def clean_for_log(line: str, *, limit: int = MAX_CHARACTERS) -> str:
     """Clean a line of terminal output, which may be the log of a CI service that takes orders from its lines."""
     safe = _ATTACHMENT.sub("[ [", _BRACKET_COMMAND.sub("# #", clean(line, limit=limit)))
     return _COLON_COMMAND.sub(r"\1| ::", safe)
+
+
+def without_surrogates(text: str) -> str:
+    """Write lone surrogates visibly: UTF-8 has none, and file names can bring some."""
+    return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _visible(character: str) -> str:

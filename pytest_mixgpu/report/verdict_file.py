@@ -18,7 +18,7 @@ from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import HostFacts
 from pytest_mixgpu.report.model import Occasion
-from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.sanitise import clean, without_surrogates
 from pytest_mixgpu.report.verdict_rows import headline_of
 from pytest_mixgpu.report.whole_files import replace_file
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 3
 
-_SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 
 _HIDDEN: Final = re.compile(r"[^\n\x20-\x7e]")
 """Who prints the file sees all of it, and nothing of it gives an order to a terminal or turns the writing round."""
@@ -84,7 +83,7 @@ def write_verdicts(
         ),
         verdicts=tuple(verdicts),
     )
-    plain = _without_surrogates(msgspec.to_builtins(content))
+    plain = _encodable(msgspec.to_builtins(content))
     text = msgspec.json.format(msgspec.json.encode(plain).decode(), indent=1)
     replace_file(path, f"{_HIDDEN.sub(_escaped, text)}\n".encode())
 
@@ -128,12 +127,12 @@ def _escaped(found: re.Match[str]) -> str:
     return "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))
 
 
-def _without_surrogates(value: object) -> object:
-    """UTF-8 has no lone surrogates; file names can bring some."""
+def _encodable(value: object) -> object:
+    """Make every text of plain data one that UTF-8 can hold."""
     if isinstance(value, str):
-        return _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return without_surrogates(value)
     if isinstance(value, dict):
-        return {key: _without_surrogates(inner) for key, inner in value.items()}
+        return {key: _encodable(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_surrogates(inner) for inner in value]
+        return [_encodable(inner) for inner in value]
     return value

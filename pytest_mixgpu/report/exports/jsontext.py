@@ -11,10 +11,11 @@ import math
 import re
 from typing import Final, cast
 
+from pytest_mixgpu.report.sanitise import without_surrogates
+
 MAX_CHARACTERS: Final = 20_000
 """Of one text."""
 
-_SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
 _ACTIVE: Final = re.compile(r"[<>&]|::|##")
 """Markup, and the marks by which GitHub, Azure, TeamCity and MLLOG tell their own lines."""
 
@@ -32,7 +33,7 @@ def inert_json(value: object, *, indent: int | None = None) -> str:
 
 def inert_text(text: str) -> str:
     """Make a text that UTF-8 can hold and that is not too long to read."""
-    cut = _SURROGATES.sub(lambda found: f"\\u{ord(found[0]):04x}", text[:MAX_CHARACTERS])
+    cut = without_surrogates(text[:MAX_CHARACTERS])
     left_out = len(text) - MAX_CHARACTERS
     return f"{cut} [{left_out:,} characters left out]" if left_out > 0 else cut
 
