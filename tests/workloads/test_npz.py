@@ -11,7 +11,7 @@ from pytest_mixgpu.errors import PlanError, WorkloadError
 from pytest_mixgpu.jobs.workloads.build import open_workload
 from pytest_mixgpu.jobs.workloads.evaluate import score
 from pytest_mixgpu.jobs.workloads.model import Augment, NpzData
-from pytest_mixgpu.jobs.workloads.recipe import load_recipe
+from pytest_mixgpu.jobs.workloads.recipe import check_files, load_recipe
 from pytest_mixgpu.jobs.workloads.sources.arrays import ArraySamples
 from tests.workloads.workload_parts import npz_recipe, write_npz
 
@@ -170,9 +170,13 @@ def test_contradictions_are_refused(
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
-    """A file that is not there is named with its whole path."""
-    with pytest.raises(WorkloadError, match=f"no file {tmp_path / 'a.npz'}"):
-        open_workload(npz_recipe(CARVED), data_root=tmp_path)
+    """A file that is not there is named with its whole path before anything is opened, also if no `files` name it."""
+    recipe = msgspec.structs.replace(npz_recipe(CARVED), files=())
+
+    with pytest.raises(WorkloadError, match=f"missing: {tmp_path / 'a.npz'}"):
+        check_files(recipe, tmp_path)
+    write_npz(tmp_path / "a.npz")
+    check_files(recipe, tmp_path)
 
 
 def test_wrong_channels_are_refused(tmp_path: Path) -> None:

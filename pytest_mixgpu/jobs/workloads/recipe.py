@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pytest_mixgpu.errors import MissingExtraError, PlanError, WorkloadError
-from pytest_mixgpu.jobs.workloads.model import PetsData, Recipe
+from pytest_mixgpu.jobs.workloads.model import NpzData, PetsData, Recipe
 from pytest_mixgpu.records.tables import value_of
 
 __all__ = ["Recipe", "check_files", "load_recipe", "recipe_names", "require_packages", "resolve_data_root"]
@@ -73,6 +73,8 @@ def check_files(recipe: Recipe, data_root: Path | None) -> None:
         for file in recipe.files
         if not any((root / path).exists() for path in file.any_of)
     ]
+    if not missing and isinstance(recipe.data, NpzData) and not (root / recipe.data.path).is_file():
+        missing = [(str(root / recipe.data.path), "make it or copy it there; `path` in the recipe's [data] names it")]
     if not missing and isinstance(recipe.data, PetsData):
         from pytest_mixgpu.jobs.workloads.sources.pets import missing_images
 
