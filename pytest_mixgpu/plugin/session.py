@@ -129,7 +129,8 @@ class MixgpuSession:
         """
         # In an xdist worker a usage error would break the session off as an internal one: the controller has looked
         # already, and what it could not see fails the tests that ask for it.
-        if self.options.runs_no_test or self.shares_session:
+        # pytest ends a collection also where a marker was refused: nobody waits for devices to be told of a typo.
+        if self.options.runs_no_test or self.shares_session or not self._items:
             return
         looked_at: set[Path] = set()
         for item in items:

@@ -62,6 +62,18 @@ def test_busy_pool_is_waited_for(endless: Bench) -> None:
     assert "1 rehearsed" in out
 
 
+def test_nobody_waits_to_be_told_of_a_typo(small: Bench) -> None:
+    """A marker that cannot be judged is refused by its name, also while somebody else holds the devices."""
+    small.edit("test_small.py", 'metric="parity", within=90', 'metric="parrity", within=90')
+
+    with held_cores():
+        result = small.pytest("--mixgpu-wait=0")
+
+    assert USAGE_ERROR == result.ret, f"{result.stdout}\n{result.stderr}"
+    result.stderr.fnmatch_lines(["*test_small.py::*parrity*"])
+    result.stderr.no_fnmatch_line("*--mixgpu-wait*")
+
+
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "soon"])
 def test_waiting_takes_a_number_of_seconds(bench: Bench, value: str) -> None:
     """What is no time is refused by the parser."""
