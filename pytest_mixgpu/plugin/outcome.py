@@ -165,7 +165,10 @@ class Outcomes:
             if mine or left_out:
                 self._report(SuiteReport(self._session, suite, mine, left_out), is_told=bool(mine))
         except (MixgpuError, OSError) as error:
-            self._troubles.append(f"mixgpu: the report of {suite.folder.name} could not be written: {error}")
+            self._troubles.append(
+                f"mixgpu: the report of {suite.folder.name} could not be written: {error}; --mixgpu-report=DIR names "
+                "another folder"
+            )
 
     def _report(self, report: SuiteReport, *, is_told: bool) -> None:
         if self._junit is not None:

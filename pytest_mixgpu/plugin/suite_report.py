@@ -59,6 +59,7 @@ class SuiteReport:
         self._verdicts = [*self._judged, *left_out]
         self._folder = session.options.report / suite.name
         self._page = self._folder / "index.html"
+        self._is_written = False
         self._occasion = _occasion(session, suite, judged)
         self._host, self._pool = _measured_on(session, suite)
         self._records = _records(session, suite)
@@ -82,8 +83,8 @@ class SuiteReport:
         )
 
     def lines(self, *, width: int, verbosity: int) -> list[Line]:
-        """Give the closing lines of the terminal."""
-        page = shown(self._page, self._session.config)
+        """Give the closing lines of the terminal; they name no page that could not be written."""
+        page = shown(self._page, self._session.config) if self._is_written else ""
         return summary_lines(self._told, page=page, again=self._again, width=width, verbosity=verbosity)
 
     def tell_junit(self, junit: JunitFile) -> None:
@@ -132,6 +133,7 @@ class SuiteReport:
         evidence = self._session.evidence_of(self._suite)
         figures = figures_of(self._verdicts, self._records, plan=self._suite.plan, evidence=evidence)
         write_page(self._page, self._whole, figures)
+        self._is_written = True
 
 
 def _occasion(session: MixgpuSession, suite: Suite, judged: Sequence[Judged]) -> Occasion:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.plugin.bench import Bench
+from tests.plugin.bench import Bench, prose
 
 RECORDS = "--mixgpu-records=reports"
 
@@ -26,3 +26,5 @@ def test_report_that_cannot_be_written(e1: Bench) -> None:
 
     assert {"passed": 8, "rehearsed": 2} == result.parseoutcomes()
     result.stdout.fnmatch_lines(["mixgpu: the report of e1 could not be written*"])
+    assert "; --mixgpu-report=DIR names another folder" in prose(result)
+    result.stdout.no_fnmatch_line("page: *")
