@@ -94,7 +94,7 @@ def margin_of(verdict: Verdict) -> str:
     edge = units.format_quantity_beside(value, bound, unit)[1]
     side = "below" if verdict.comparator == "at_least" else "above"
     if verdict.passed:
-        return f"It turns {side} {edge}, {units.format_quantity(away, unit)} from here."
+        return f"It would no longer be met {side} {edge}, {units.format_quantity(away, unit)} from here."
     return f"It would be met at {edge}, {units.format_quantity(away, unit)} from here."
 
 

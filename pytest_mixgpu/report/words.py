@@ -56,7 +56,7 @@ METRICS_IN_WORDS: Final[Mapping[str, str]] = {
     "cost_per_result": "Cost of one completed result",
     "duration": "Duration",
 }
-"""What a metric is called by people; the name of one that is not here says itself what it is."""
+"""What a metric is called by people. A suite may make up further ones; their names have to do."""
 
 ROLES_IN_WORDS: Final[Mapping[Role, str]] = {
     "baseline": "one device at a time, without an exchange, before and after the fleet; with-exchange: the same device "

@@ -7,12 +7,15 @@ import pytest
 from pytest_mixgpu.marks.checks import CHECKS
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, Qualifier, Verdict, Word
+from pytest_mixgpu.records.model import Role
 from pytest_mixgpu.report.page_sections import SECTIONS, place_of_check, place_of_metric, places_of
 from pytest_mixgpu.report.verdict_rows import mark_row
 from pytest_mixgpu.report.words import (
     ANSWERS,
+    METRICS_IN_WORDS,
     NOTES_IN_WORDS,
     QUALIFIERS_IN_WORDS,
+    ROLES_IN_WORDS,
     WORDS_IN_WORDS,
     answer_in_words,
     answer_of,
@@ -27,6 +30,8 @@ def test_nothing_that_a_verdict_says_is_left_unexplained() -> None:
     assert set(get_args(Note)) - set(NOTES_IN_WORDS) == set()
     assert set(get_args(Qualifier)) == set(QUALIFIERS_IN_WORDS)
     assert set(get_args(Word)) == set(WORDS_IN_WORDS) == set(ANSWERS)
+    assert set(METRICS) - set(METRICS_IN_WORDS) == set()
+    assert set(get_args(Role)) == set(ROLES_IN_WORDS)
 
 
 def test_every_check_and_every_metric_has_its_section() -> None:
@@ -108,10 +113,13 @@ def test_the_whole_question_has_one_answer(verdicts: list[Verdict], short: str, 
 @pytest.mark.parametrize(
     ("verdict", "expected"),
     [
-        (speedup(value=1.9, bound=1.4), "It turns below 1.4 x, 0.500 x from here."),
+        (speedup(value=1.9, bound=1.4), "It would no longer be met below 1.4 x, 0.500 x from here."),
         (speedup(value=1.3, bound=1.4, word="FAIL"), "It would be met at 1.4 x, 0.100 x from here."),
-        (speedup(value=-0.2, bound=0.5, comparator="within"), "It turns above 0.5 x, 0.300 x from here."),
-        (speedup(value=2.0, bound=3.0, comparator="at_most"), "It turns above 3 x, 1.00 x from here."),
+        (
+            speedup(value=-0.2, bound=0.5, comparator="within"),
+            "It would no longer be met above 0.5 x, 0.300 x from here.",
+        ),
+        (speedup(value=2.0, bound=3.0, comparator="at_most"), "It would no longer be met above 3 x, 1.00 x from here."),
         (speedup(value=None, word="UNJUDGED"), ""),
         (speedup(value=float("nan"), word="FAIL"), ""),
         (speedup(word="VOID"), ""),

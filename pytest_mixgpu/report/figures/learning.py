@@ -145,7 +145,7 @@ def _chart(names: Sequence[str], axis: str, lowest: float) -> "alt.TopLevelMixin
     colour = alt.Color("name:N", scale=colours, legend=legend)
     shape = alt.Shape("name:N", scale=shapes, legend=legend)
     title = "right, % of the validation data" + (f" (from {lowest:g} on)" if lowest else "")
-    x = alt.X("x:Q", title=axis, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=8))
+    x = alt.X("x:Q", title=axis, scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     y = alt.Y("y:Q", title=title, scale=alt.Scale(domain=[lowest, 100]))
     looks, target = alt.Chart(alt.NamedData("looks")), alt.Chart(alt.NamedData("target"))
     firsts = alt.Chart(alt.NamedData("firsts"))

@@ -51,7 +51,8 @@ def _figure(pairs: list[Pair], found: Measurement, verdict: Verdict | None, evid
     target = None if evidence.workload is None else 100 * evidence.workload.target
     kept = [pairs[index] for index in telling_indices([one.signed for one in pairs], MAX_PAIRS)]
     mean = statistics.fmean(one.signed for one in pairs)
-    gap = statistics.median(found.own_gaps[one.repeat] for one in pairs)
+    distance = statistics.median(abs(one.signed) for one in pairs)
+    average = " on average" if len(pairs) > 1 else ""
     limits = Limits(target=target, bound=bound, resolvable=resolvable, mean=mean)
     side = "above" if mean > 0 else "below"
     where = f"{abs(mean):.2f} points {side}" if mean else "at"
@@ -60,8 +61,8 @@ def _figure(pairs: list[Pair], found: Measurement, verdict: Verdict | None, evid
     said = f"{verdict.reason}." if verdict is not None and verdict.reason else ""
     return make_figure(
         id="parity",
-        title=f"Mixed runs end {where} the mean of their controls, which lie {gap:.2f} points apart "
-        f"({counted(len(pairs), 'seed')}){asked}{word}",
+        title=f"Mixed runs end {where} the mean of their controls{average}, with {distance:.2f} points as the median "
+        f"distance ({counted(len(pairs), 'seed')}){asked}{word}",
         alt="For each seed the accuracy of the mixed run and of its controls, on a scale from 0 to 100 % and close up; "
         f"then mixed minus controls beside the tolerance. {said}",
         head=(

@@ -61,8 +61,8 @@ def _figure(run: RunRecord, line: RoundLine, notes: list[str]) -> Figure:
         title=f"{run_label(run)}: of its median round of {units.format_duration(line.round_s)}, "
         f"{_share(shares['compute'])} was compute, {_share(shares['send'])} sending, "
         f"{_share(shares['queue'])} queueing",
-        alt=f"Round {line.index} of {run_label(run)}, counted from 0, a bar for each participant from GO "
-        f"to the end of the round, its phases in order. Shares over all participants: {said}.",
+        alt=f"Round {line.index} of {run_label(run)}, counted from 0, a bar for each participant from the word to "
+        f"start to the end of the round, its phases in order. Shares over all participants: {said}.",
         head=("participant", *PHASES, "sum"),
         rows=[
             (
@@ -161,7 +161,7 @@ def _chart(lanes: Sequence[str], phases: Sequence[Phase], *, has_close_up: bool)
         drawn: alt.Chart = rules.encode(x=x, x2="end:Q", y=lane_axis(lanes), color=colour, strokeWidth=thickness)
         return drawn.properties(width=WIDTH, height=alt.Step(22))
 
-    whole = panel("whole", "seconds since GO, on each participant's own clock")
+    whole = panel("whole", "seconds since the word to start, on each participant's own clock")
     if not has_close_up:
         return whole
     return alt.vconcat(whole, panel("close", "close-up of the exchange: milliseconds since the last compute closed"))

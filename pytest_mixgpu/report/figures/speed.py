@@ -47,6 +47,7 @@ def _figure(points: tuple[SpeedPoint, ...], spread: Spread, bound: float | None,
     said = f"{units.format_number(interval[0])} to {units.format_number(interval[1])}" if interval else ""
     many = f"median of {counted(spread.n, 'run')}" if spread.n > 1 else "one run"
     asked = f"; at least {units.format_exact(bound)} was asked" if bound is not None else ""
+    top = _top(points, interval)
     ends = [(one, end) for one in kept if one.is_judged for end in ((1.0, 1.0), (one.ideal, one.ratio))]
     return make_figure(
         id="speedup",
@@ -65,14 +66,14 @@ def _figure(points: tuple[SpeedPoint, ...], spread: Spread, bound: float | None,
             )
             for one in points
         ],
-        chart=lambda: _chart(names, 1.15 * max(ideal, *(max(one.ideal, one.ratio) for one in points))),
+        chart=lambda: _chart(names, 1.15 * max(one.ideal for one in points), top),
         datasets={
             "ideal": [{"x": 0.0, "y": 0.0}, {"x": 1.15 * ideal, "y": 1.15 * ideal}],
-            "label": [{"x": ideal, "y": ideal, "text": f"ideal: {units.format_exact(ideal)}"}],
+            "label": [{"x": 0.72 * ideal, "y": 0.72 * ideal, "text": f"ideal: {units.format_exact(ideal)}"}],
             "lines": [{"x": x, "y": y, "line": f"{sessions[one.session]} {one.repeat}"} for one, (x, y) in ends],
             "points": [{"x": one.ideal, "y": one.ratio, "name": clean(one.name, limit=40)} for one in kept],
             "one": [{"x": 1.0, "y": 1.0, "text": "one device"}],
-            "interval": [{"x": ideal, "low": interval[0], "high": interval[1]}] if interval else [],
+            "interval": [{"x": ideal, "low": interval[0], "high": min(top, interval[1])}] if interval else [],
             "bound": []
             if bound is None
             else [{"x": 0.96 * ideal, "x2": 1.04 * ideal, "y": bound, "text": f"asked: {units.format_exact(bound)}"}],
@@ -80,16 +81,28 @@ def _figure(points: tuple[SpeedPoint, ...], spread: Spread, bound: float | None,
         notes=[
             *([f"{spread.method[:1].upper()}{spread.method[1:]}."] if spread.method else []),
             f"Points of one session stand on one line; {counted(len(sessions), 'session')}.",
+            *(
+                [f"The interval reaches beyond the plot, to {said.split(' to ')[1]}."]
+                if interval and interval[1] > top
+                else []
+            ),
             *thinned(len(kept), len(points), "points"),
         ],
     )
 
 
-def _chart(names: Sequence[str], end: float) -> "alt.TopLevelMixin":
+def _top(points: Sequence[SpeedPoint], interval: tuple[float, float] | None) -> float:
+    """Return where the axis of speed ends: above points and interval, but never so far that points are squeezed."""
+    seen = max(max(one.ideal, one.ratio) for one in points)
+    return 1.15 * max(seen, min(interval[1], 2 * seen) if interval else 0.0)
+
+
+def _chart(names: Sequence[str], right: float, top: float) -> "alt.TopLevelMixin":
     import altair as alt
 
-    scale = alt.Scale(domain=[0.0, end], nice=False)
-    x = alt.X("x:Q", title="devices (ideal speed-up)", scale=scale, axis=alt.Axis(tickCount=6))
+    scale = alt.Scale(domain=[0.0, top], nice=False)
+    across = alt.Scale(domain=[0.0, right], nice=False)
+    x = alt.X("x:Q", title="devices (ideal speed-up)", scale=across, axis=alt.Axis(tickCount=6))
     axis = alt.Axis(tickCount=6, minExtent=LABEL_WIDTH - 60, maxExtent=LABEL_WIDTH - 60)
     y = alt.Y("y:Q", title="times as fast as one device", scale=scale, axis=axis)
     legend = alt.Legend(title=None, columns=3)
@@ -103,9 +116,9 @@ def _chart(names: Sequence[str], end: float) -> "alt.TopLevelMixin":
         of("ideal").mark_line(strokeDash=[6, 4], color=INK, opacity=0.6).encode(x=x, y=y),
         of("label").mark_text(align="right", dx=-10, dy=-6).encode(x=x, y=y, text="text:N"),
         of("one").mark_point(shape="cross", color=INK, filled=True, size=60).encode(x=x, y=y),
-        of("one").mark_text(align="left", dx=10, dy=10).encode(x=x, y=y, text="text:N"),
+        of("one").mark_text(align="right", dx=-12, dy=-8).encode(x=x, y=y, text="text:N"),
         of("bound").mark_rule(color=VERMILION, strokeWidth=3).encode(x=x, x2="x2:Q", y=y),
-        of("bound").mark_text(align="right", dx=-8).encode(x=x, y=y, text="text:N"),
+        of("bound").mark_text(align="left", dx=6).encode(x=alt.X("x2:Q", scale=across), y=y, text="text:N"),
         of("lines").mark_line(color=BLUE, opacity=0.8).encode(x=x, y=y, detail="line:N"),
         of("interval")
         .mark_errorbar(ticks=True, color=INK, thickness=1.5)

@@ -25,7 +25,7 @@ OPEN = (
 LIMITS = parity_chart.Limits(target=95.0, bound=0.5, resolvable=0.7, mean=0.1)
 PAIR = parity_chart.Pair(repeat=0, lane="seed 1", mixed=97.0, controls=(96.0, 97.5), signed=0.25)
 CHARTS = {
-    "bounds": lambda: bounds._chart(["one run"], "speedup, x", (0.0, 2.0), 1.4),
+    "bounds": lambda: bounds._chart(["one run"], "speedup, x", (0.0, 2.0), bound=1.4, value=1.5),
     "busy": lambda: busy._chart(["0 to 3"], 100, 0.1, 0.9),
     "holdups-strip": lambda: holdups._chart(["0"], 9, is_strip=True),
     "holdups-bars": lambda: holdups._chart(["0"], 900, is_strip=False),
@@ -35,7 +35,7 @@ CHARTS = {
     "placement": lambda: placement._chart(3, ["a40", "mi300x"]),
     "rates": lambda: rates._chart(["fleet"]),
     "runs": lambda: run_spread._chart(["fleet"]),
-    "speed": lambda: speed._chart(["fleet"], 2.3),
+    "speed": lambda: speed._chart(["fleet"], 2.3, 2.8),
     "timeline": lambda: timeline._chart(["0"], PHASES, 9.0, has_close_up=True),
     "cost": lambda: waterfall._chart(["setup"], "USD"),
 }

@@ -87,5 +87,5 @@ def test_many_values_of_a_mark_are_thinned_with_their_extremes() -> None:
     points = [one for one in root_of(figure).iter() if one.tag.endswith("}path")]
 
     assert len(points) <= MAX_POINTS + 20
-    assert any(f"{MAX_POINTS} of 900 runs are drawn" in note for note in figure.notes)
+    assert any(f"{MAX_POINTS} of 900 values are drawn" in note for note in figure.notes)
     assert any("400 of 902 rows" in note for note in figure.notes)

@@ -10,8 +10,10 @@ from pytest_mixgpu import units
 from pytest_mixgpu.marks.alignment import waited_for
 from pytest_mixgpu.marks.cost import cost_of
 from pytest_mixgpu.marks.quality import parity
+from pytest_mixgpu.marks.speed_points import speed_points
 from pytest_mixgpu.marks.timings import first_at_target, samples_per_s
 from pytest_mixgpu.records.model import RunRecord
+from pytest_mixgpu.report.figures import speed
 from pytest_mixgpu.report.figures.bounds import mark_figures
 from pytest_mixgpu.report.figures.holdups import holdup_figures
 from pytest_mixgpu.report.figures.learning import learning_figures
@@ -32,6 +34,7 @@ from tests.report.made_verdicts import speedup
 from tests.sample_doctors import as_failed, only, with_score
 from tests.samples import as_record, e1_plan, make_run
 
+AND_WHOLE, BEYOND = ", and so is the whole 95 % interval", "; the whole 95 % interval lies beyond"
 FEW = settings(max_examples=8, deadline=None)
 RUNS = st.builds(
     make_run,
@@ -109,10 +112,62 @@ def test_a_mark_is_drawn_with_each_of_its_runs() -> None:
     verdict = speedup(value=1.45, n=3, run_values=values, low=1.31, high=1.5, interval=(1.2, 1.7))
     figure = mark_figures([verdict])[0]
 
-    assert figure.title == "speedup is 1.45 x; at least 1.4 x was asked (0.70 of the ideal 2): PASS, rehearsal"
-    assert cells_of(figure, "speedup, x") == ["at least 1.4 x", "1.45", "1.31", "1.45", "1.50", "1.20 to 1.70"]
-    assert "run 3" in words_of(figure)
+    assert figure.title == "Speed-up over one device: 2 of 3 values are at least 1.4 x: PASS, rehearsal"
+    assert cells_of(figure, "Speed-up over one device, x") == [
+        "at least 1.4 x",
+        "1.45",
+        "1.31",
+        "1.45",
+        "1.50",
+        "1.20 to 1.70",
+    ]
+    assert "3 of 3" in words_of(figure)
     assert "asked: at least 1.4 x" in words_of(figure)
+
+
+@pytest.mark.parametrize(
+    ("values", "comparator", "bound", "interval", "said"),
+    [
+        ((1.5, 1.6), "at_least", 1.4, (1.45, 1.7), f"all of 2 values are at least 1.4 x{AND_WHOLE}"),
+        ((1.5, 1.6), "at_least", 1.4, (1.3, 1.8), "all of 2 values are at least 1.4 x: "),
+        ((1.3, 1.6), "at_least", 1.4, (1.2, 1.7), "1 of 2 values is at least 1.4 x: "),
+        ((1.5, 1.6), "at_most", 1.4, (1.45, 1.7), f"none of 2 values are at most 1.4 x{BEYOND}"),
+        ((-0.3, 0.2), "within", 0.5, (-0.4, 0.4), f"all of 2 values are within 0.5 x{AND_WHOLE}"),
+        ((1.5,), "at_least", 1.4, None, "1.50 x, at least 1.4 x was asked"),
+    ],
+)
+def test_a_title_says_how_single_values_lie_to_the_bound(
+    values: tuple[float, ...], comparator: str, bound: float, interval: tuple[float, float] | None, said: str
+) -> None:
+    """And how the interval does: the median alone stands above the figure already."""
+    verdict = speedup(
+        value=values[0], n=len(values), run_values=values, comparator=comparator, bound=bound, interval=interval
+    )
+    assert f"Speed-up over one device: {said}" in mark_figures([verdict])[0].title
+
+
+def test_what_cannot_be_negative_is_drawn_from_0_on() -> None:
+    """Of an interval that takes the spread as normal the part below 0 is left out, and the figure says so."""
+    cut, signed = (
+        mark_figures(
+            [speedup(value=0.2, bound=1.0, comparator=comparator, n=3, run_values=values, interval=(-0.4, 1.0))]
+        )[0]
+        for comparator, values in (("at_most", (0.1, 0.2, 0.6)), ("within", (-0.1, 0.2, 0.6)))
+    )
+
+    assert "The interval is drawn from 0 on: what is measured here cannot be less." in cut.notes
+    assert "−" not in words_of(cut)  # noqa: RUF001 - the sign that the renderer writes
+    assert signed.notes == ()
+    assert "−" in words_of(signed)  # noqa: RUF001 - as above
+
+
+def test_the_interval_of_a_speed_up_stays_on_the_plot() -> None:
+    """The axis ends above it; where it is very wide it is cut, and the figure says how far it reaches."""
+    points = speed_points(make_evidence())
+
+    assert speed._top(points, (1.0, 3.0)) > 3.0
+    assert speed._top(points, (1.0, 50.0)) < 50.0
+    assert speed._top(points, None) > max(one.ratio for one in points)
 
 
 @pytest.mark.parametrize("word", ["FAIL", "VOID", "UNJUDGED", "TAMPERED"])
