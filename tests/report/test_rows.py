@@ -1,15 +1,20 @@
 """Rows say what verdicts and records hold, with nothing lost on the way."""
 
+from statistics import median
+
 import pytest
 from msgspec.structs import replace
 
+from pytest_mixgpu import units
 from pytest_mixgpu.marks.cost import Bill, Cost, CostItem
 from pytest_mixgpu.marks.evidence import gather
+from pytest_mixgpu.marks.timings import samples_per_s
 from pytest_mixgpu.records.plan_file import plan_digest
 from pytest_mixgpu.report.sections.conditions import conditions_section
 from pytest_mixgpu.report.sections.costs import cost_section
 from pytest_mixgpu.report.sections.phases import median_round, phase_table, phase_tables
 from pytest_mixgpu.report.sections.placement import placement_section
+from pytest_mixgpu.report.sections.runs import run_rows
 from pytest_mixgpu.report.verdict_rows import headline_of, mark_row, status_of
 from tests.judging import make_evidence
 from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, report_of, speedup
@@ -148,7 +153,7 @@ def test_every_setting_of_every_role_is_shown() -> None:
     """What all roles share stands once, what differs stands side by side."""
     section = conditions_section(records(), e1_plan())
     shared = {pair.name for pair in section.pairs}
-    differing = {row[0] for table in section.tables for row in table.rows}
+    differing = {row[0].rpartition("(")[2].rstrip(")") for table in section.tables for row in table.rows}
     settings = set(make_run().header.settings.__struct_fields__) - {"recipe"}
 
     assert settings <= shared | differing
@@ -172,8 +177,8 @@ def test_bytes_that_nobody_counted_are_not_stated() -> None:
     cost = report_of([speedup()], records()).cost
     rows = {row[0]: row for table in cost.tables for row in table.rows}
 
-    assert "not stated" == rows["reference"][-2]
-    assert "not stated" not in rows["fleet"][-2]
+    assert "not stated" == rows["reference #0"][-2]
+    assert "not stated" not in rows["fleet #0"][-2]
 
 
 def test_runs_of_one_role_that_differ_are_not_blurred() -> None:
@@ -259,7 +264,7 @@ def test_the_first_facts_say_on_what_when_on_how_many_runs_and_at_what_cost() ->
     assert facts["Pool"] == "cpu:2"
     assert facts["Measured"] == "2026-11-29 12:00:00 UTC to 2026-11-29 12:02:14 UTC"
     assert facts["Judged"] == "2026-11-29 12:30:00 UTC, by the session that measured"
-    assert facts["Runs"] == "9 registered: 1 aborted, 8 completed; 1 named by a verdict"
+    assert facts["Runs"] == "9 registered: 1 aborted, 8 completed; 1 stands behind a verdict"
     assert facts["One result cost"] == "0.00136 USD with what it was compared with, 0.000343 USD alone"
 
 
@@ -369,3 +374,29 @@ def test_seals_that_disagree_are_all_shown() -> None:
     seals = {pair.name: pair.text for pair in report_of(verdicts).seals}
 
     assert seals["Ledger head"] == f"{'cd' * 32}, {'ef' * 32}"
+
+
+def test_the_rate_of_a_run_is_that_of_its_median_round_everywhere() -> None:
+    """Of an even number of rounds, the median of the rates is another number: marks and figures use the former."""
+    run = next(one for one in records() if one.header.role == "baseline" and len(one.measured_rounds) % 2 == 0)
+    rate = samples_per_s(run)
+    row = run_rows([run], (), {})[0]
+
+    assert rate is not None
+    assert row.samples_rate == f"{units.format_number(rate)} samples/s"
+    assert median(sum(line.samples) / line.round_s for line in run.measured_rounds) != rate
+
+
+def test_runs_of_one_name_are_told_apart_in_every_table() -> None:
+    """By the number of their repeat, written alike everywhere."""
+    report = report_of([speedup()], records(repeats=2, names=["fleet"]))
+    tables = (report.scores, *report.cost.tables)
+
+    assert [[row[0] for row in table.rows] for table in tables] == [["fleet #0", "fleet #1"]] * len(tables)
+
+
+def test_a_pool_that_a_bill_names_beside_others_is_named_once() -> None:
+    """A mark on several pools lists them in one text."""
+    facts = {pair.name: pair.text for pair in report_of([speedup(), speedup(id="b", pool="cpu:1, cpu:2")]).facts}
+
+    assert facts["Pool"] == "cpu:2 · cpu:1"

@@ -43,8 +43,12 @@ def banner_of(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tupl
         sentences.append("Exploratory: a mark is not frozen, or runs go beyond those that its lock names.")
     if any("preliminary" in notes_of(verdict) for verdict in verdicts):
         sentences.append("Preliminary: one run stands behind a number. It is an observation and has no interval.")
-    if any("disturbed" in verdict.notes for verdict in verdicts):
-        sentences.append("Disturbed: other work ran on the measured devices, or the baseline drifted.")
+    disturbed = [clean(verdict.id) for verdict in verdicts if "disturbed" in verdict.notes]
+    if disturbed:
+        named = ", ".join(disturbed[:_FOREMOST]) + (" and others" if len(disturbed) > _FOREMOST else "")
+        sentences.append(
+            f"Disturbed: other work ran on the measured devices, or the baseline drifted, in runs behind {named}."
+        )
     return tuple(sentences)
 
 
@@ -65,7 +69,8 @@ def facts_of(
         pool: of this session; the pools of marks and runs come first.
         cost: of the experiment; None where nothing is known of it.
     """
-    pools = list(dict.fromkeys(verdict.pool for verdict in verdicts if verdict.pool))
+    # A bill stands on several pools and names them all.
+    pools = list(dict.fromkeys(one for verdict in verdicts for one in verdict.pool.split(", ") if one))
     pools = pools or list(dict.fromkeys(record.header.pool.spec for record in records))
     if not pools and pool is not None:
         pools = [pool.spec]
@@ -98,7 +103,9 @@ def _runs(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
     counts = ", ".join(f"{units.format_count(statuses.count(one))} {one}" for one in dict.fromkeys(sorted(statuses)))
     known = {record.id for record in records}
     behind = len(known & {run_id for verdict in verdicts for run_id in verdict.run_ids})
-    return f"{units.format_count(len(records))} registered: {counts}; {units.format_count(behind)} named by a verdict"
+    stand = "stands" if behind == 1 else "stand"
+    registered = f"{units.format_count(len(records))} registered: {counts}"
+    return f"{registered}; {units.format_count(behind)} {stand} behind a verdict"
 
 
 def _cost(cost: Cost | None) -> str:

@@ -17,6 +17,15 @@ from pytest_mixgpu.report.sections.environment import departing, part
 
 _MAX_VALUES: Final = 8
 """So many different values of one setting in the runs of one role are written out."""
+_SETTINGS_IN_WORDS: Final[Mapping[str, str]] = {
+    "shares": "steps of each participant",
+    "rounds": "measured rounds",
+    "to_finish": "trains until it is done",
+    "exchange": "how updates meet",
+    "evaluate_every": "rounds between looks at the validation data",
+    "update": "size of one update",
+}
+"""What often differs between roles, for who has not read how a plan is written."""
 _MAX_COLUMNS: Final = 12
 """So many roles stand side by side."""
 
@@ -31,7 +40,7 @@ def conditions_section(records: Sequence[RunRecord], plan: Plan | None) -> Secti
     shared, differing = part(columns)
     table = Table(
         head=("setting", *columns),
-        rows=differing,
+        rows=tuple((_in_words(name), *texts) for name, *texts in differing),
         caption="What differs between the roles",
         marked=departing(differing),
         note="" if len(names) <= _MAX_COLUMNS else f"{len(names) - _MAX_COLUMNS} further roles are not shown.",
@@ -42,6 +51,12 @@ def conditions_section(records: Sequence[RunRecord], plan: Plan | None) -> Secti
         pairs=(*_plan_pairs(records, plan), *(Pair(name=name, text=text) for name, text in shared.items())),
         tables=(folded(table),) if differing else (),
     )
+
+
+def _in_words(setting: str) -> str:
+    """Say what a setting does, with its name in the plan beside."""
+    said = _SETTINGS_IN_WORDS.get(setting)
+    return setting if said is None else f"{said} ({setting})"
 
 
 def _role_name(header: Header) -> str:

@@ -6,6 +6,7 @@ from pytest_mixgpu import units
 from pytest_mixgpu.marks.cost import Cost, CostItem
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, Prices
+from pytest_mixgpu.report.figures.made import run_label
 from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
@@ -65,7 +66,7 @@ def _bill_table(cost: Cost) -> Table:
         for text in (_hours(bill.device_hours), units.format_money(bill.amount, currency))
     ]
     return Table(
-        head=("item", "all runs", "amount", "fleet and mixed only", "amount"),
+        head=("item", "all runs", "amount, all runs", "fleet and mixed only", "amount, fleet and mixed only"),
         rows=(*rows, ("sum of what is stated", *sums)),
         caption="The bill, with and without baseline, reference and controls",
     )
@@ -91,7 +92,7 @@ def _row(record: RunRecord) -> tuple[str, ...]:
     between_s = max(0.0, outcome.leased_s - sum(totals_s.values()))
     people = "not stated" if outcome.people_minutes is None else f"{units.format_number(outcome.people_minutes)} min"
     return (
-        clean(f"{header.name} {header.leg}".strip()),
+        run_label(record),
         *(units.format_duration(totals_s[name]) for name in _SPANS),
         units.format_duration(between_s),
         units.format_duration(outcome.leased_s),
@@ -117,8 +118,14 @@ def _price_pairs(prices: Prices | None) -> tuple[Pair, ...]:
     }
     if not by_kind:
         by_kind = {"Devices, an hour": None}
+    unstated = [name.partition(",")[0].lower() for name, amount in amounts.items() if amount is None]
     return (
         Pair(name="Price list", text=clean(f"{prices.source} ({prices.date}, {currency})")),
         *(Pair(name=clean(name), text=units.format_money(amount, currency)) for name, amount in by_kind.items()),
-        *(Pair(name=name, text=units.format_money(amount, currency)) for name, amount in amounts.items()),
+        *(
+            Pair(name=name, text=units.format_money(amount, currency))
+            for name, amount in amounts.items()
+            if amount is not None
+        ),
+        *((Pair(name="Prices not stated", text=", ".join(unstated)),) if unstated else ()),
     )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pytest_mixgpu import units
 from pytest_mixgpu.records.model import Link, RunRecord, WorkerFacts
+from pytest_mixgpu.report.figures.made import run_label
 from pytest_mixgpu.report.fold import folded, numbered, ranged
 from pytest_mixgpu.report.model import Section, Table
 from pytest_mixgpu.report.sanitise import clean
@@ -33,11 +34,6 @@ def placement_section(records: Sequence[RunRecord], *, pool: "Pool | None" = Non
         lead="Where every worker ran, and its measured path to the coordinator." if records else "",
         tables=tuple(folded(table) for table in tables if table.rows),
     )
-
-
-def _label(record: RunRecord) -> str:
-    header = record.header
-    return clean(f"{header.name} {header.leg} {f'repeat {header.repeat}' if header.repeat else ''}".strip())
 
 
 def _device_table(pool: "Pool") -> Table:
@@ -113,7 +109,7 @@ def _worker_row(record: RunRecord, workers: Sequence[WorkerFacts]) -> tuple[str,
     cores = sorted({core for worker in workers for core in worker.cores})
     name = first.worker if count == 1 else f"{count} from {first.worker} to {workers[-1].worker}"
     cells = (
-        _label(record),
+        run_label(record),
         f"{name} at {first.host}",
         place if count == 1 else f"{count} of {kind or 'no device'}",
         driver_name or "none",
@@ -159,7 +155,7 @@ def _link_row(record: RunRecord, links: Sequence[Link]) -> tuple[str, ...]:
     first = links[0]
     up, down = [link.up_bytes_per_s for link in links], [link.down_bytes_per_s for link in links]
     cells = (
-        _label(record),
+        run_label(record),
         numbered([link.participant for link in links]),
         first.from_host,
         first.to_host,

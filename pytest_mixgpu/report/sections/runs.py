@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import median
 
 from pytest_mixgpu import units
+from pytest_mixgpu.marks.timings import samples_a_round
 from pytest_mixgpu.records.model import Evaluation, Fault, RunRecord
 from pytest_mixgpu.report.model import RunRow, Tone
 from pytest_mixgpu.report.sanitise import clean
@@ -58,18 +59,16 @@ def _tone(record: RunRecord) -> Tone:
 
 def _round_texts(record: RunRecord) -> dict[str, str]:
     """Write how many rounds there were, how long, and how fast. Looks at each round once: there may be very many."""
-    lengths_s, rates_per_s = [], []
-    for line in record.measured_rounds:
-        lengths_s.append(line.round_s)
-        if line.round_s > 0:
-            rates_per_s.append(sum(line.samples) / line.round_s)
+    lengths_s = [line.round_s for line in record.measured_rounds]
     planned = record.header.settings.rounds
     short = f" of {planned}" if len(lengths_s) < planned else ""
     ends = f"{units.format_duration(min(lengths_s))} to {units.format_duration(max(lengths_s))}" if lengths_s else ""
-    rate = f"{units.format_number(median(rates_per_s))} samples/s" if rates_per_s else units.NOT_MEASURED
+    # The rate of the median round, as marks and figures have it: the median of the rates is another number.
+    middle_s = median(lengths_s) if lengths_s else 0.0
+    rate = f"{units.format_number(samples_a_round(record) / middle_s)} samples/s" if middle_s else units.NOT_MEASURED
     return {
         "rounds": f"{len(lengths_s)}{short} + {len(record.rounds) - len(lengths_s)} warm-up",
-        "median_round": units.format_duration(median(lengths_s)) if lengths_s else units.NOT_MEASURED,
+        "median_round": units.format_duration(middle_s) if lengths_s else units.NOT_MEASURED,
         "range_round": ends if len(lengths_s) > 1 else "",
         "samples_rate": rate,
     }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pytest_mixgpu import units
 from pytest_mixgpu.marks.timings import first_at_target, reached_target
 from pytest_mixgpu.records.model import Evaluation, RunRecord
+from pytest_mixgpu.report.figures.made import run_label
 from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Table
 from pytest_mixgpu.report.sanitise import clean
@@ -32,7 +33,7 @@ def _row(record: RunRecord, test: Evaluation, target: float | None) -> tuple[str
     first = None if target is None else first_at_target(record, target)
     reached = units.NOT_STATED if target is None else "reached" if reached_target(record, target) else "not reached"
     cells = (
-        f"{header.name} {header.leg} {f'repeat {header.repeat}' if header.repeat else ''}".strip(),
+        run_label(record),
         header.pool.spec,
         str(header.seed),
         f"{units.format_count(test.num_correct)} of {units.format_count(test.num_total)}",
