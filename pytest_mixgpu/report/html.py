@@ -5,7 +5,6 @@ The look lies beside this file in `page/`. jinja2 is imported when a page is mad
 
 import base64
 import hashlib
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 from pytest_mixgpu import units
 from pytest_mixgpu.report.figures.draw import HOW_TO_DRAW
 from pytest_mixgpu.report.fold import left_out
+from pytest_mixgpu.report.mark_texts import called, command_line, counted_runs, in_groups, open_items, reason_of
 from pytest_mixgpu.report.model import Figure, Figures, MarkRow, Report, RunRow
 from pytest_mixgpu.report.page_sections import SECTIONS
 from pytest_mixgpu.report.sections.phases import as_table
 from pytest_mixgpu.report.sections.run_groups import MAX_RUNS, group_table, in_sight, runs_in_words
 from pytest_mixgpu.report.sentences import asked
 from pytest_mixgpu.report.whole_files import replace_file
-from pytest_mixgpu.report.words import NOTES_IN_WORDS, QUALIFIERS_IN_WORDS, WORDS_IN_WORDS
+from pytest_mixgpu.report.words import NOTES_IN_WORDS, QUALIFIERS_IN_WORDS, ROLES_IN_WORDS, WORDS_IN_WORDS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,6 +67,9 @@ def render_page(report: Report, figures: Figures = _NO_FIGURES) -> str:
         words=WORDS_IN_WORDS,
         qualifiers=QUALIFIERS_IN_WORDS,
         notes=NOTES_IN_WORDS,
+        open=open_items(report.items),
+        tags=_tags(report.marks),
+        roles=_roles(report.runs),
     )
 
 
@@ -89,7 +92,11 @@ def _environment(report: Report, runs: Sequence[RunRow]) -> "Environment":
     marks = [mark for mark in report.marks if not mark.is_claim]
     environment.filters |= {
         "moment": units.format_moment,
-        "command": shlex.join,
+        "command": command_line,
+        "called": called,
+        "reason": reason_of,
+        "runs_behind": counted_runs,
+        "groups": in_groups,
         "marks": frozenset,
         "anchor": _Anchors(),
         "mark_anchor": _Places("mark", [mark.id for mark in marks], default="marks"),
@@ -172,6 +179,22 @@ def _common(marks: Sequence[MarkRow]) -> tuple[str, ...]:
         return ()
     rest = [set(mark.details) for mark in marks[1:]]
     return tuple(text for text in marks[0].details if all(text in details for details in rest))
+
+
+def _tags(marks: Sequence[MarkRow]) -> tuple[str, ...]:
+    """Explain each tag of the checklist, as often as it stands there: once."""
+    said: dict[str, str] = dict(QUALIFIERS_IN_WORDS.items() | NOTES_IN_WORDS.items())
+    found = dict.fromkeys(tag for mark in marks for tag in (*mark.qualifiers, *mark.notes))
+    return tuple(f"{tag}: {said[tag]}" for tag in found if tag in said)
+
+
+def _roles(runs: Sequence[RunRow]) -> tuple[tuple[str, str], ...]:
+    """Explain the names of runs: each with what its role is."""
+    found = dict.fromkeys((run.name, run.role) for run in runs)
+    names: dict[str, list[str]] = {}
+    for name, role in found:
+        names.setdefault(role, []).append(name)
+    return tuple((", ".join(names[role]), text) for role, text in ROLES_IN_WORDS.items() if role in names)
 
 
 def _witnesses(marks: Sequence[MarkRow]) -> list[tuple[str, tuple[str, ...]]]:

@@ -63,6 +63,57 @@ def test_each_section_shows_what_belongs_there(rehearsal: Report) -> None:
     assert "DeepSpeed" in sections["not-shown"]
 
 
+def test_what_was_not_met_stands_first_with_what_would_change_it() -> None:
+    """Which item, what was found and asked, and how far from the bound it lies; nothing of what was met."""
+    failing = speedup(word="FAIL", value=1.2, qualifiers=())
+    text = page_of(report_of([failing, claim("phases")])).sections["verdict"]
+
+    assert "Not met: 1. Sixteen devices reach 70 % of ideal" in text
+    assert (
+        "Speed-up over one device 1.20 x; at least 1.4 x was asked. It would be met at 1.4 x, 0.200 x from here."
+        in text
+    )
+    assert "Not met:" not in page_of(report_of([speedup(qualifiers=()), claim("phases")])).sections["verdict"]
+
+
+def test_items_that_one_cause_left_open_stand_together() -> None:
+    """A record that does not match its seal opens every item: the cause stands once, above them."""
+    reason = "run r: it was changed after it was closed"
+    report = report_of([claim(name, word="TAMPERED", reason=reason) for name in ("a", "b", "c", "d", "e")])
+    text = page_of(report).sections["verdict"]
+
+    assert text.count("Run r: it was changed after it was closed.") == 1
+    assert "3. e1-c and 2 more" in text
+
+
+def test_a_suite_without_a_question_asks_what_its_one_test_asks() -> None:
+    """Its name alone would say nothing."""
+    one = build_report([speedup()], [], occasion=OCCASION)
+    two = build_report([speedup(), claim("wait")], [], occasion=OCCASION)
+
+    assert '<h1 id="verdict-title">Sixteen devices reach 70' in render_page(one)
+    assert '<h1 id="verdict-title">e1</h1>' in render_page(two)
+
+
+def test_tags_and_names_of_runs_are_explained(rehearsal: Report) -> None:
+    """Each once, and none that does not stand on the page."""
+    sections = page_of(rehearsal).sections
+
+    assert "preliminary: one run stands behind it" in sections["checklist"]
+    assert "code-changed" not in sections["checklist"]
+    assert "control-a, control-b" in sections["verdict"]
+    assert "What the names of runs mean" not in page_of(report_of([speedup()])).sections["verdict"]
+
+
+def test_what_is_said_of_each_repeat_is_folded_by_repeat() -> None:
+    """A list of dozens of sentences is read by nobody."""
+    said = ("of all", *(f"repeat {repeat}: {text}" for repeat in (0, 1) for text in ("fast", "good")))
+    text = page_of(report_of([speedup(details=said)])).sections["marks"]
+
+    assert text.index("of all") < text.index("Repeat 0 (2)") < text.index("Repeat 1 (2)")
+    assert "repeat 0:" not in text
+
+
 def test_every_run_stands_among_the_runs_with_its_digest(rehearsal: Report) -> None:
     """Failed ones too, with who was to blame."""
     text = page_of(rehearsal).sections["runs"]
