@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, combinations, pairwise
+from typing import NamedTuple
 
 from pytest_mixgpu.records.model import RunRecord
 
@@ -113,21 +114,36 @@ def _stamps(run: RunRecord, number: int, at: int) -> tuple[float, ...]:
     return tuple(value for name in own.__struct_fields__ if (value := getattr(own, name)) is not None)
 
 
-def _rows(run: RunRecord) -> list[list[float]]:
+class _Row(NamedTuple):
+    """Times of one run, with what each comparison needs of them alone."""
+
+    times_s: Sequence[float]
+    scatter_s: float
+    grid_s: float
+    is_finite: bool
+
+
+def _rows(run: RunRecord) -> list[_Row]:
     """The times of a run that scatter by themselves, round by round: computing of each participant, and the round."""
     if not run.rounds:
         return []
     width = min(len(line.stamps) for line in run.rounds)
     rows = [[line.stamps[at].compute_end_s for line in run.rounds] for at in range(width)]
-    return [*rows, [line.round_s for line in run.rounds]]
+    return [_row(times_s) for times_s in (*rows, [line.round_s for line in run.rounds])]
 
 
-def _is_computed(ours: Sequence[float], theirs: Sequence[float]) -> bool:
-    pairs = list(zip(ours, theirs, strict=False))
-    scatter_s = min(_scatter(ours), _scatter(theirs))
-    if len(pairs) < MIN_ROUNDS or not all(map(math.isfinite, (*ours, *theirs))) or not scatter_s > 0:
+def _row(times_s: Sequence[float]) -> _Row:
+    if not all(map(math.isfinite, times_s)):
+        return _Row(times_s, scatter_s=0.0, grid_s=SAME_TO_S, is_finite=False)
+    return _Row(times_s, scatter_s=_scatter(times_s), grid_s=_grid_s(times_s), is_finite=True)
+
+
+def _is_computed(ours: _Row, theirs: _Row) -> bool:
+    pairs = list(zip(ours.times_s, theirs.times_s, strict=False))
+    scatter_s = min(ours.scatter_s, theirs.scatter_s)
+    if len(pairs) < MIN_ROUNDS or not (ours.is_finite and theirs.is_finite and scatter_s > 0):
         return False
-    allowed_s = max(_HALF * _grid_s(ours), _HALF * _grid_s(theirs), JITTER_SHARE * scatter_s)
+    allowed_s = max(_HALF * ours.grid_s, _HALF * theirs.grid_s, JITTER_SHARE * scatter_s)
     by_chance = 2 * allowed_s / scatter_s
     return any(_is_agreement(pairs, *line, allowed_s, by_chance) for line in _lines(pairs))
 
