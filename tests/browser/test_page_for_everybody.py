@@ -95,6 +95,7 @@ def test_no_answer_is_told_by_colour_alone(opened: Opener, every_word: MadePage)
     page: Page = opened(every_word.path)
     badges = page.locator(".badge").all_inner_texts()
 
+    assert badges
     assert {badge.split(" ", 1)[0] for badge in badges} <= set(SIGNS)
     assert all(badge.split(" ", 1)[1] for badge in badges)
     assert {text.split(" ", 1)[0] for text in page.locator("td.differs").all_text_contents()} == {"≠"}

@@ -88,6 +88,7 @@ def test_every_figure_has_title_text_and_table(page: "Page", every_word: MadePag
     text = plain(page.locator("main").inner_text())
     cells = [cell for figure in every_word.drawn for row in figure.table.rows for cell in row]
 
+    assert cells
     assert [figure.id for figure in every_word.drawn if plain(figure.title) not in text] == []
     assert [cell for cell in cells if plain(cell) not in text] == []
     assert page.locator(".chart svg").count() == sum(bool(figure.svg) for figure in every_word.drawn)

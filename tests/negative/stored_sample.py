@@ -91,7 +91,7 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
     Raises:
         MixgpuError: lock, plan or records cannot be read, and say why.
     """
-    tests, records = original_lock(), folder / "records"
+    frozen, records = original_lock(), folder / "records"
     plan, lock = load_plan(folder / "suite" / "benchmark.toml"), read_lock(folder / "suite" / "passmarks.lock")
     stored = read_runs((records,), SUITE, lock=lock)
     ledger = RunStore(records).ledger.read()
@@ -113,15 +113,15 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
         session="",
         rehearsal=False,
         plan_digest=plan_digest(plan),
-        code_digest=tests.bindings.code,
-        evaluator_digest=tests.bindings.evaluator,
-        recipe_digests=tests.bindings.recipes,
+        code_digest=frozen.bindings.code,
+        evaluator_digest=frozen.bindings.evaluator,
+        recipe_digests=frozen.bindings.recipes,
         present=Present(
-            bindings=replace(tests.bindings, plan=plan_digest(plan)),
-            contents=replace(tests.contents, plan=plain(plan)),
+            bindings=replace(frozen.bindings, plan=plan_digest(plan)),
+            contents=replace(frozen.contents, plan=plain(plan)),
         ),
-        marks=tests.marks,
-        claims=tests.claims,
+        marks=frozen.marks,
+        claims=frozen.claims,
         ledger=replace(stored.ledger, outside=outside, attested=attested),
         lost=stored.lost,
         seals=stored.seals,
@@ -130,6 +130,6 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
 
 def verdicts_of(evidence: Evidence) -> dict[str, Verdict]:
     """Judge all marks and claims of the sample."""
-    tests = original_lock()
-    marks = {mark.id: judge_mark(mark, evidence) for mark in tests.marks}
-    return marks | {claim.id: judge_claim(claim, evidence) for claim in tests.claims}
+    frozen = original_lock()
+    marks = {mark.id: judge_mark(mark, evidence) for mark in frozen.marks}
+    return marks | {claim.id: judge_claim(claim, evidence) for claim in frozen.claims}
