@@ -40,7 +40,7 @@ def speedup(evidence: Evidence) -> Measurement:
     for repeat in paired.repeats:
         first, middle, last = repeat.runs[before], repeat.runs[fleet], repeat.runs[after]
         unfit += _blame(repeat, _bracket_faults(first, middle, last))
-        ratio, ideal = _ratio(first, middle, last, baselines[0].pool)
+        ratio, ideal = ratio_and_ideal(first, middle, last, baselines[0].pool)
         if ratio is None or ideal is None:
             lacking.append(f"repeat {repeat.index} has {_absent(first, middle, last, baselines[0].pool)}")
             continue
@@ -113,8 +113,17 @@ def _of_fleet(evidence: Evidence, *, as_rate: bool) -> Measurement:
     )
 
 
-def _ratio(before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str) -> tuple[float | None, float | None]:
-    """Return speed-up and ideal; None where a kind of the fleet has no baseline round."""
+def ratio_and_ideal(
+    before: RunRecord, fleet: RunRecord, after: RunRecord, planned: str
+) -> tuple[float | None, float | None]:
+    """Return speed-up and ideal; None where a kind of the fleet has no baseline round.
+
+    Args:
+        before: the baseline's run before the fleet's.
+        fleet: the fleet's run.
+        after: the baseline's run after it.
+        planned: the baseline's pool as the plan requests it; the first kind that it names is the unit of the ratio.
+    """
     fleet_s = round_median_s(fleet)
     by_kind = _kind_medians_s(before, after)
     reference = _reference(planned)

@@ -12,6 +12,7 @@ from _pytest.config import create_terminal_writer
 
 from pytest_mixgpu.errors import MixgpuError, RecordError
 from pytest_mixgpu.marks.comparable import Side, obstacles
+from pytest_mixgpu.marks.given_again import contradicted
 from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.plugin.suites import shown
 from pytest_mixgpu.records.store import RunStore
@@ -105,6 +106,7 @@ def _read(config: pytest.Config, name: str, word: str) -> Sided:
         runs = tuple(record for record in stored.records if record.id in named)
         notes = tuple(_newer(stored, file))
         _refuse_without(named - {run.id for run in runs}, home, name)
+    _refuse_edited(file, runs, path, name)
     side = Side(name=name, suite=file.suite, verdicts=file.verdicts, runs=runs)
     return Sided(side=side, file=file, place=shown(path, config), notes=(*_warnings(file), *notes))
 
@@ -153,6 +155,21 @@ def _refuse_without(missing: set[str], home: Path, name: str) -> None:
         raise RecordError(
             f"{name} is not whole: its verdicts name run {min(missing)}, which cannot be read in {home}: whether it is "
             "the same experiment cannot be said"
+        )
+
+
+def _refuse_edited(file: VerdictFile, runs: Sequence[RunRecord], path: Path, name: str) -> None:
+    """A file of verdicts has no seal: what its runs give again must be what it says."""
+    by_id = {run.id: run for run in runs}
+    found = [
+        text
+        for verdict in file.verdicts
+        for text in contradicted(verdict, [by_id[id_] for id_ in dict.fromkeys(verdict.run_ids)])
+    ]
+    if found:
+        raise RecordError(
+            f"{name} ({path}) is not what its runs give: {'; '.join(found[:3])}: it was edited, or made by another "
+            "version; take its verdicts again with --mixgpu-records"
         )
 
 

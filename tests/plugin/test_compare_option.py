@@ -13,6 +13,8 @@ from tests.sample_doctors import Doctor, only, tamper, with_digests, with_header
 from tests.samples import FIRST_MOMENT, MadeRun, make_experiment
 
 SIDES = ("reports", "reports-b")
+OF_ANY = ("ledger_head", "run_ids", "lock_digest")
+"""What claims have, too."""
 COMPARE = "--mixgpu-compare=reports,reports-b"
 
 
@@ -138,6 +140,8 @@ def test_a_side_that_was_changed_is_named(two: Bench, tmp_path: Path) -> None:
         ("run_ids", ["nothing"], "its verdicts name run nothing"),
         ("unit", "parsecs", "e1-recorded-first.unit"),
         ("lock_digest", "0" * 64, "lock: A has "),
+        ("run_values", [99.0], "of a run, its runs give"),
+        ("qualifiers", [], "is not said to be a rehearsal, its runs are"),
     ],
 )
 def test_verdicts_that_do_not_fit_are_named(
@@ -147,7 +151,7 @@ def test_verdicts_that_do_not_fit_are_named(
     bench = two.copied(tmp_path / "two")
     path = bench.folder / "reports-b/e1/verdicts.json"
     content = json.loads(path.read_text("utf-8"))
-    mark = next(one for one in content["verdicts"] if field != "unit" or not one["is_claim"])
+    mark = next(one for one in content["verdicts"] if field in OF_ANY or not one["is_claim"])
     mark[field] = value
     path.write_text(json.dumps(content), "utf-8")
 

@@ -28,6 +28,8 @@ def comparison_lines(comparison: Comparison, *, width: int = 80, page: str = "")
     for fact in comparison.facts:
         lines += _told(f"{fact.name}: {fact.a} | {fact.b}", width, "  ")
     lines += _told(f"alike on both sides: {comparison.num_alike} further facts", width)
+    for text in comparison.limits:
+        lines += _told(text, width)
     return [*lines, *(_told(f"page: {page}", width) if page else ())]
 
 

@@ -21,7 +21,8 @@ _NOT_APART = "cannot be told apart"
 _LIMITS = (
     "What A and B differ in may be the cause of a difference, or not: nothing here was varied alone.",
     "Runs of A and B were made at different times, and what else changed meanwhile is not recorded.",
-    "A file verdicts.json carries no seal of its own: take each side's verdicts again from its records to check it.",
+    "A file verdicts.json carries no seal of its own: the values that its runs give were computed again, and no more.",
+    "Notes, claims, costs and bounds are checked by taking each side's verdicts again from its records.",
 )
 
 
