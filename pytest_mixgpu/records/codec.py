@@ -25,8 +25,8 @@ LARGEST: Final = 1e39
 """No number of a record is larger, so that sums, squares and nanoseconds of such numbers can be computed. A loss in
 float32 goes up to 3.4e38 before it is not finite, and a random number of 128 bits as far."""
 
-_MAY_BE_LARGE: Final = re.compile(rb"[eE]\+?\d\d|\d{38}")
-"""What stands in a line that holds such a number; digests can look so, too."""
+_MAY_BE_LARGE: Final = re.compile(rb"(?<=[:,\[\s])-?(?:\d[\d.]*[eE]\+?\d\d|\d{38})")
+"""What stands in a line that holds such a number; some texts can look so, too."""
 
 
 class _Peek(msgspec.Struct, frozen=True):
