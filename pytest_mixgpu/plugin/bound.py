@@ -106,7 +106,8 @@ def present_of(
         contents=Contents(
             plan={} if plan is None else plain(plan),
             recipes={name: plain(recipe) for name, recipe in suite.recipes.items()},
-            sources={path: digest for files in parts.values() for path, digest in files.items()},
+            # In the order in which an amendment lists them too, so that git shows what changed and nothing else.
+            sources=dict(sorted({path: digest for files in parts.values() for path, digest in files.items()}.items())),
         ),
         covers={part: tuple(files) for part, files in parts.items()},
         places={id_: place.shown for id_, place in tests.items()},
