@@ -80,7 +80,9 @@ def broken_seals(lock: Lock) -> tuple[str, ...]:
         previous, before = entry.seal, entry.at
     faults += [f"the lock holds {id_} more than once" for id_, count in Counter(lock.ids).items() if count > 1]
     if lock.chain[-1].state != state_digest(lock):
-        faults.append("the lock's content is not what its last change sealed: it was edited by hand")
+        faults.append(
+            "the lock's content is not what its last change sealed: it was edited by hand; restore it from git"
+        )
     first = lock.chain[0]
     if first.event != "freeze" or first.at != lock.frozen_at:
         faults.append(f"the lock says frozen_at {lock.frozen_at}, its chain begins with {first.event} at {first.at}")

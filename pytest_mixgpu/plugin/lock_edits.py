@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_mixgpu.errors import AnchorError, LockError, MissingExtraError, MixgpuError, WorkloadError
 from pytest_mixgpu.marks.lock import RunsThen, amend, freeze, lock_digest, write_lock
+from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Claim, PassMark
 from pytest_mixgpu.marks.registered import registrations
 from pytest_mixgpu.plugin.anchoring import Anchoring
@@ -155,8 +157,20 @@ def _told(suite: Suite, before: Lock | None, after: Lock, config: pytest.Config)
     missing = [name for name in after.bindings.recipes if name not in after.bindings.data]
     if missing:
         lines.append(f"  not bound yet, since its data is not here: {', '.join(missing)}")
+    lines += [f"  {text}" for text in _misspelt(after)]
     lines.append(f"Commit it before the first run: git add {shown(suite.lock_path, config)} && git commit")
     return [line for text in lines for line in _wrapped(text)]
+
+
+def _misspelt(lock: Lock) -> list[str]:
+    """Metrics that nobody computes from runs and that look like one that is: better said now than after the runs."""
+    near = {mark: get_close_matches(mark.metric, METRICS, n=1, cutoff=0.8) for mark in lock.marks}
+    return [
+        f"{mark.id}: no metric of runs is called {mark.metric!r}; if {found[0]!r} is meant, correct the marker and "
+        "amend it before the first run"
+        for mark, found in near.items()
+        if found and mark.metric not in METRICS
+    ]
 
 
 def _wrapped(text: str) -> list[str]:

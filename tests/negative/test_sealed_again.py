@@ -42,7 +42,7 @@ def test_an_edit_by_hand_names_the_part() -> None:
     """Beside the whole, which does not fit either."""
     faults = broken_seals(easier(grown()))
 
-    assert "the lock's content is not what its last change sealed: it was edited by hand" in faults
+    assert "the lock's content is not what its last change sealed: it was edited by hand; restore it from git" in faults
     assert "mark e1-speedup is not as change 3 of the lock, its last, sealed it" in faults
 
 

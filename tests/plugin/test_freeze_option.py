@@ -52,6 +52,32 @@ def test_freezing_writes_and_runs_nothing(bench: Bench) -> None:
     assert "torch" not in bench.modules()
 
 
+@pytest.mark.parametrize(("metric", "is_said"), [("round-s", True), ("round_s", False), ("latency", False)])
+def test_metric_that_looks_misspelt_is_named(bench: Bench, metric: str, is_said: bool) -> None:
+    """Any name is allowed for a number of one's own, so that a typo would first be seen after the runs."""
+    bench.write("test_latency.py", VALUE.replace('metric="latency"', f'metric="{metric}"'))
+
+    said = prose(bench.pytest("--passmark-freeze"))
+
+    assert is_said == (f"no metric of runs is called '{metric}'; if 'round_s' is meant, correct the marker" in said)
+
+
+def test_sources_are_listed_in_one_order(frozen: Bench) -> None:
+    """A freeze and an amendment list the same files in the same order: git shows what changed and nothing else."""
+    lock = frozen.folder / "passmarks.lock"
+    before = _source_lines(lock)
+    frozen.edit("test_latency.py", *MOVED)
+    frozen.pytest(*AMEND)
+
+    assert before == _source_lines(lock)
+    assert before == sorted(before)
+
+
+def _source_lines(lock: Path) -> list[str]:
+    listed = lock.read_text("utf-8").partition("[contents.sources]\n")[2].partition("\n[[")[0]
+    return [line.partition(" = ")[0] for line in listed.splitlines() if line]
+
+
 def test_freezing_again_changes_nothing(frozen: Bench) -> None:
     """What is frozen already is left alone, byte by byte."""
     before = (frozen.folder / "passmarks.lock").read_bytes()
