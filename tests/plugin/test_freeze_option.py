@@ -52,14 +52,15 @@ def test_freezing_writes_and_runs_nothing(bench: Bench) -> None:
     assert "torch" not in bench.modules()
 
 
-@pytest.mark.parametrize(("metric", "is_said"), [("round-s", True), ("round_s", False), ("latency", False)])
-def test_metric_that_looks_misspelt_is_named(bench: Bench, metric: str, is_said: bool) -> None:
+@pytest.mark.parametrize(("metric", "times"), [("round-s", 1), ("round_s", 0), ("latency", 0)])
+def test_metric_that_looks_misspelt_is_named(bench: Bench, metric: str, times: int) -> None:
     """Any name is allowed for a number of one's own, so that a typo would first be seen after the runs."""
     bench.write("test_latency.py", VALUE.replace('metric="latency"', f'metric="{metric}"'))
 
     said = prose(bench.pytest("--passmark-freeze"))
 
-    assert is_said == (f"no metric of runs is called '{metric}'; if 'round_s' is meant, correct the marker" in said)
+    assert times == said.count(f"no metric of runs is called '{metric}'; if 'round_s' is meant, correct the marker")
+    assert times == said.count("no metric of runs is called")
 
 
 def test_sources_are_listed_in_one_order(frozen: Bench) -> None:
