@@ -1,12 +1,9 @@
 """From a report and its charts to one self-contained page: no script, no request to anywhere, every text escaped.
 
-The look lies beside this file in `page/`. jinja2 is imported when a page is made.
+jinja2 is imported when a page is made, by `templates`.
 """
 
-import base64
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +15,7 @@ from pytest_mixgpu.report.model import Figure, Figures, MarkRow, Report, RunRow
 from pytest_mixgpu.report.page_sections import SECTIONS
 from pytest_mixgpu.report.sections.phases import as_table
 from pytest_mixgpu.report.sections.run_groups import MAX_RUNS, group_table, in_sight, runs_in_words
-from pytest_mixgpu.report.sentences import asked
+from pytest_mixgpu.report.templates import page_environment
 from pytest_mixgpu.report.whole_files import replace_file
 from pytest_mixgpu.report.words import NOTES_IN_WORDS, QUALIFIERS_IN_WORDS, ROLES_IN_WORDS, WORDS_IN_WORDS
 
@@ -32,17 +29,14 @@ _NO_FIGURES: Final = Figures()
 
 
 def render_page(report: Report, figures: Figures = _NO_FIGURES) -> str:
-    """Fill the page. The style is allowed by its hash, so that a style that slips in with a text has no effect.
+    """Fill the page.
 
     Args:
         report: everything that is said in words and tables.
         figures: the charts; one without a drawing is shown as its table.
     """
-    css = _resource("page.css")
     runs = in_sight(report.runs)
     environment = _environment(report, runs)
-    # Our own style sheet is the one text that is not escaped: escaping would change it and its hash.
-    environment.globals["css"] = environment.filters["safe"](css)
     everything = _all_figures(figures)
     by_mark, others = _by_mark(figures.marks, report.marks)
     return environment.get_template("page.html").render(
@@ -63,7 +57,6 @@ def render_page(report: Report, figures: Figures = _NO_FIGURES) -> str:
         common=_common(report.marks),
         num_amendments=len({text for mark in report.marks for text in mark.amendments}),
         fold=MAX_RUN_IDS,
-        style_hash=base64.b64encode(hashlib.sha256(css.encode()).digest()).decode(),
         words=WORDS_IN_WORDS,
         qualifiers=QUALIFIERS_IN_WORDS,
         notes=NOTES_IN_WORDS,
@@ -79,15 +72,7 @@ def write_page(path: Path, report: Report, figures: Figures = _NO_FIGURES) -> No
 
 
 def _environment(report: Report, runs: Sequence[RunRow]) -> "Environment":
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=FunctionLoader(_resource),
-    )
+    environment = page_environment()
     safe: Callable[[str], str] = environment.filters["safe"]
     marks = [mark for mark in report.marks if not mark.is_claim]
     environment.filters |= {
@@ -103,14 +88,9 @@ def _environment(report: Report, runs: Sequence[RunRow]) -> "Environment":
         "run_anchor": _Places("run", [run.run_id for run in runs], default="runs"),
         # Drawn by a library, and put together anew from elements that can do nothing but be looked at.
         "drawn": lambda figure: safe(figure.svg),
-        "asked": asked,
         "tied": lambda text: text.replace(" %", "\u00a0%"),
     }
     return environment
-
-
-def _resource(name: str) -> str:
-    return files("pytest_mixgpu.report").joinpath("page", name).read_text("utf-8")
 
 
 class _Anchors:
