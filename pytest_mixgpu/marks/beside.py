@@ -125,8 +125,9 @@ def why_unfinished(run: RunRecord, *, running: Collection[str] = ()) -> str:
     if run.faults:
         fault = run.faults[0]
         place = "" if fault.round_index is None else f", round {fault.round_index}"
-        where = f"{fault.worker} on {fault.device}, host {fault.host}, phase {fault.phase}{place}"
-        return f"{label} {run.status}: {fault.message} ({where})"
+        # A coordinator has no device.
+        who = f"{fault.worker} on {fault.device}" if fault.device else fault.worker
+        return f"{label} {run.status}: {fault.message} ({who}, host {fault.host}, phase {fault.phase}{place})"
     if run.id in running:
         return f"{label} (run {run.id}) is still open: a living process is writing it"
     if run.outcome is None:
