@@ -10,6 +10,7 @@ from pytest_mixgpu.report.model import Item, MarkRow
 from pytest_mixgpu.report.sentences import asked
 from pytest_mixgpu.report.words import metric_in_words
 
+_CHECK = re.compile(r" \([a-z-]+\)$")
 _OF_REPEAT = re.compile(r"repeat (\d+): (.+)", re.DOTALL)
 
 
@@ -36,14 +37,18 @@ def open_items(items: Sequence[Item]) -> tuple[Open, ...]:
     for item in items:
         if item.tone == "bad":
             bad = [mark for mark in item.marks if mark.tone == "bad"]
-            said = " ".join(dict.fromkeys(_open(mark) for mark in bad))
+            failed = [mark for mark in bad if mark.word == "FAIL" and not mark.is_claim]
+            # Of what is void or tampered with one cause will do: the checklist has all.
+            said = " ".join(dict.fromkeys(map(_open, failed or bad[:1])))
             found.setdefault((item.answer, said), []).append(item)
     return tuple(Open(answer, tuple(alike), said) for (answer, said), alike in found.items())
 
 
 def _open(mark: MarkRow) -> str:
     if mark.is_claim or mark.word != "FAIL":
-        return f"{reason_of(mark)[:1].upper()}{reason_of(mark)[1:].rstrip('.')}."
+        # Which check found it differs from claim to claim; what it found is the cause.
+        cause = _CHECK.sub("", reason_of(mark)).rstrip(".")
+        return f"{cause[:1].upper()}{cause[1:]}."
     bound = f"; {asked(mark)} was asked" if mark.bound else ""
     return " ".join(part for part in (f"{called(mark)} {mark.value}{bound}.", mark.margin) if part)
 

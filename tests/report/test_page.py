@@ -16,7 +16,7 @@ from tests.report.made_verdicts import OCCASION, all_verdicts, claim, records, r
 from tests.report.page_parts import Page
 from tests.sample_doctors import as_failed
 from tests.sample_parts import make_host, make_pool
-from tests.samples import as_record, make_run
+from tests.samples import as_record, e1_plan, make_run
 
 FIGURE = Figure(
     id="mark-e1-speedup",
@@ -79,7 +79,13 @@ def test_what_was_not_met_stands_first_with_what_would_change_it() -> None:
 def test_items_that_one_cause_left_open_stand_together() -> None:
     """A record that does not match its seal opens every item: the cause stands once, above them."""
     reason = "run r: it was changed after it was closed"
-    report = report_of([claim(name, word="TAMPERED", reason=reason) for name in ("a", "b", "c", "d", "e")])
+    checks = {"a": "hosts-named", "b": "splits-held-apart", "c": "", "d": "", "e": ""}
+    report = report_of(
+        [
+            claim(name, word="TAMPERED", reason=f"{reason} ({check})" if check else reason)
+            for name, check in checks.items()
+        ]
+    )
     text = page_of(report).sections["verdict"]
 
     assert text.count("Run r: it was changed after it was closed.") == 1
@@ -239,3 +245,15 @@ def test_a_page_is_written_whole(tmp_path: Path, rehearsal: Report) -> None:
     write_page(tmp_path / "e1" / "index.html", replace(rehearsal, question="what \ud800 is asked"))
 
     assert "what \\ud800 is asked" in (tmp_path / "e1" / "index.html").read_text("utf-8")
+
+
+def test_a_price_list_gives_no_order_to_a_reader() -> None:
+    """A currency is any text, and a plan may come from a stranger: whatever a row forgets, the page writes visibly."""
+    plan = e1_plan()
+    assert plan.rehearsal is not None
+    prices = replace(plan.rehearsal.prices or plan.prices, currency="EUR\x1b[2J\u202egnp.exe\u200b")
+    doubtful = replace(plan, rehearsal=replace(plan.rehearsal, prices=prices), prices=prices)
+    page = render_page(build_report(all_verdicts(), records(), occasion=OCCASION, plan=doubtful))
+
+    assert not re.search("[\x1b\u202e\u200b]", page)
+    assert "EUR\\x1b[2J\\u202egnp.exe\\u200b" in page
