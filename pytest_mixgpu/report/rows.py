@@ -22,6 +22,7 @@ from pytest_mixgpu.report.sections.phases import phase_tables
 from pytest_mixgpu.report.sections.placement import placement_section
 from pytest_mixgpu.report.sections.runs import run_rows
 from pytest_mixgpu.report.sections.scores import score_table
+from pytest_mixgpu.report.stage import is_rehearsal
 from pytest_mixgpu.report.verdict_rows import by_test, headline_of, in_order, items_of, seals_of
 from pytest_mixgpu.report.words import answer_in_words
 
@@ -109,6 +110,5 @@ def _clean_occasion(occasion: Occasion) -> Occasion:
 
 
 def _target(plan: Plan | None, records: Sequence[RunRecord]) -> float | None:
-    is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
-    workload = workload_of(plan, records, rehearsal=is_rehearsal)
+    workload = workload_of(plan, records, rehearsal=is_rehearsal(records))
     return None if workload is None else workload.target

@@ -23,6 +23,7 @@ from pytest_mixgpu.report.figures.speed import speed_figures
 from pytest_mixgpu.report.figures.timeline import timeline_figures
 from pytest_mixgpu.report.figures.waterfall import cost_figures
 from pytest_mixgpu.report.model import Figures
+from pytest_mixgpu.report.stage import is_rehearsal
 
 __all__ = ["HOW_TO_DRAW", "Figures", "figures_of"]
 
@@ -40,7 +41,7 @@ def figures_of(
     """
     judged = judged_runs(verdicts, records)
     counting = judged if evidence is None else evidence.completed
-    workload = workload_of(plan, counting, rehearsal=all(run.header.rehearsal for run in counting))
+    workload = workload_of(plan, counting, rehearsal=is_rehearsal(counting))
     return Figures(
         marks=mark_figures(verdicts),
         time=(

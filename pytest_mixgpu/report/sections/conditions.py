@@ -14,6 +14,7 @@ from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.sections.environment import departing, part
+from pytest_mixgpu.report.stage import is_rehearsal
 
 _MAX_VALUES: Final = 8
 """So many different values of one setting in the runs of one role are written out."""
@@ -66,12 +67,12 @@ def _role_name(header: Header) -> str:
 def _plan_pairs(records: Sequence[RunRecord], plan: Plan | None) -> tuple[Pair, ...]:
     if plan is None:
         return ()
-    is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
+    rehearsal = is_rehearsal(records)
     return (
-        *_workload_pairs(workload_of(plan, records, rehearsal=is_rehearsal)),
+        *_workload_pairs(workload_of(plan, records, rehearsal=rehearsal)),
         Pair(name="Baseline", text=clean(plan.baseline.description)),
         Pair(name="Placement", text=clean(plan.placement.description)),
-        Pair(name="Evaluator", text=clean(_evaluator(evaluation_of(plan, rehearsal=is_rehearsal) or plan.evaluation))),
+        Pair(name="Evaluator", text=clean(_evaluator(evaluation_of(plan, rehearsal=rehearsal) or plan.evaluation))),
     )
 
 

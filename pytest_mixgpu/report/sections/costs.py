@@ -10,16 +10,16 @@ from pytest_mixgpu.report.figures.made import run_label
 from pytest_mixgpu.report.fold import folded
 from pytest_mixgpu.report.model import Pair, Section, Table
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.stage import is_rehearsal
 
 _SPANS = ("lease", "setup", "training", "evaluation", "teardown")
 
 
 def cost_section(records: Sequence[RunRecord], plan: Plan | None, cost: Cost | None) -> Section:
     """Show the bill with and without what was compared with, the prices, and what each run held and moved."""
-    is_rehearsal = bool(records) and all(record.header.rehearsal for record in records)
     prices = None
     if plan is not None:
-        prices = plan.rehearsal.prices if is_rehearsal and plan.rehearsal else plan.prices
+        prices = plan.rehearsal.prices if is_rehearsal(records) and plan.rehearsal else plan.prices
     rows = tuple(_row(record) for record in records if record.outcome is not None)
     head = ("run", *_SPANS, "between", "leased", "device-hours", "moved", "people")
     return Section(

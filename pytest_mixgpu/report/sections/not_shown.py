@@ -7,6 +7,7 @@ from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan
 from pytest_mixgpu.report.model import Section
 from pytest_mixgpu.report.sanitise import clean
+from pytest_mixgpu.report.stage import is_rehearsal
 
 _SEALS = (
     "A digest shows that nothing changed since it was taken, not that what it seals was true.",
@@ -21,14 +22,14 @@ def not_shown_section(verdicts: Sequence[Verdict], records: Sequence[RunRecord],
     if any("rehearsal" in verdict.qualifiers for verdict in verdicts):
         sentences.append("The stand-in's numbers carry over to no other pool, model or data.")
     if plan is not None:
-        sentences += _of_plan(plan, is_rehearsal=bool(records) and all(record.header.rehearsal for record in records))
+        sentences += _of_plan(plan, rehearsal=is_rehearsal(records))
     if any(verdict.n == 1 for verdict in verdicts):
         sentences.append("One run: how far another would lie from it is not known.")
     return Section(title="What this does not show", sentences=tuple(clean(text) for text in (*sentences, *_SEALS)))
 
 
-def _of_plan(plan: Plan, *, is_rehearsal: bool) -> list[str]:
-    workload = plan.rehearsal.workload if is_rehearsal and plan.rehearsal else plan.workload
+def _of_plan(plan: Plan, *, rehearsal: bool) -> list[str]:
+    workload = plan.rehearsal.workload if rehearsal and plan.rehearsal else plan.workload
     sentences = []
     if workload.says_nothing_about:
         sentences.append(f"The workload says nothing about {workload.says_nothing_about}.")
