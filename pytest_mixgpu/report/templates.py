@@ -8,6 +8,7 @@ import hashlib
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from pytest_mixgpu.report.sanitise import clean
 from pytest_mixgpu.report.sentences import asked
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def page_environment() -> "Environment":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=visible,
         loader=FunctionLoader(_source),
     )
     environment.filters["asked"] = asked
@@ -34,6 +36,16 @@ def page_environment() -> "Environment":
     environment.globals["css"] = environment.filters["safe"](css)
     environment.globals["style_hash"] = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     return environment
+
+
+def visible(value: object) -> object:
+    """Neutralise each text once more on its way into a page: one that was forgotten before must not act on a reader.
+
+    Markup is ours, and a text that was neutralised stays as it is.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value
+    return clean(value, limit=len(value))
 
 
 def _source(name: str) -> str:
