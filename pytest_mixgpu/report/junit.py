@@ -81,7 +81,7 @@ def suite_properties(
         "again": again,
     }
     under = f"{PREFIX}{clean(report.occasion.suite)}."
-    rows = {f"{under}{name}": clean(text, limit=_LIMIT) for name, text in values.items()}
+    rows = {f"{under}{name}": clean_for_log(text, limit=_LIMIT) for name, text in values.items()}
     for verdict in verdicts if each else ():
         rows |= {f"{under}{clean(verdict.id)}.{name}": text for name, text in _values(verdict).items()}
     return list(rows.items())
@@ -130,7 +130,9 @@ def _values(verdict: Verdict) -> dict[str, str]:
         "ledger_count": str(verdict.ledger_count),
     }
     return {
-        name: clean(text, limit=_LIMIT) for name, text in values.items() if not (verdict.is_claim and name in _NUMERIC)
+        name: clean_for_log(text, limit=_LIMIT)
+        for name, text in values.items()
+        if not (verdict.is_claim and name in _NUMERIC)
     }
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.report.junit import properties
+from pytest_mixgpu.report.junit import properties, suite_properties
 from pytest_mixgpu.report.model import Report
 from pytest_mixgpu.report.verdict_file import read_verdicts, write_verdicts
 from pytest_mixgpu.report.whole_files import replace_file
@@ -186,3 +186,14 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
         replace_file(path, "not bytes")  # type: ignore[arg-type]
 
     assert (path.read_bytes(), [entry.name for entry in tmp_path.iterdir()]) == (b"old", ["v.json"])
+
+
+def test_properties_give_no_order_to_a_log_that_the_file_is_printed_into() -> None:
+    """Azure and TeamCity take orders from anywhere in a line, Jenkins and GitLab from `[[ATTACHMENT|`."""
+    text = "##vso[task.complete] ##teamcity[x] [[ATTACHMENT|/etc/passwd]]"
+    verdict = speedup(word="FAIL", reason=text, pool=text, witness=(text,), follows_from=text)
+    suite = suite_properties(report_of([verdict]), [verdict], page=text, again=text, each=True)
+
+    for _, value in (*properties([verdict]), *suite):
+        assert "##" not in value
+        assert "[[" not in value
