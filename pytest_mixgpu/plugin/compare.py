@@ -166,6 +166,8 @@ def _refuse_edited(file: VerdictFile, runs: Sequence[RunRecord], path: Path, nam
         for verdict in file.verdicts
         for text in contradicted(verdict, [by_id[id_] for id_ in dict.fromkeys(verdict.run_ids)])
     ]
+    words = {verdict.word for verdict in file.verdicts if not verdict.passed}
+    found += [f"its headline {file.headline!r} has no {word}" for word in sorted(words) if word not in file.headline]
     if found:
         raise RecordError(
             f"{name} ({path}) is not what its runs give: {'; '.join(found[:3])}: it was edited, or made by another "

@@ -158,6 +158,17 @@ def test_verdicts_that_do_not_fit_are_named(
     assert expected.replace("e1-recorded-first", mark["id"]) in refused(bench, COMPARE)
 
 
+def test_a_headline_that_hides_a_failure_is_named(two: Bench, tmp_path: Path) -> None:
+    """It is what is read first."""
+    bench = two.copied(tmp_path / "two")
+    path = bench.folder / "reports-b/e1/verdicts.json"
+    content = json.loads(path.read_text("utf-8"))
+    next(one for one in content["verdicts"] if one["is_claim"])["word"] = "VOID"
+    path.write_text(json.dumps(content), "utf-8")
+
+    assert "has no VOID" in refused(bench, COMPARE)
+
+
 def test_folders_without_a_ledger_are_refused(two: Bench, tmp_path: Path) -> None:
     """Without its records nobody can say whether it is the same experiment."""
     bench = two.copied(tmp_path / "two")
