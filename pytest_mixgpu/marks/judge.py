@@ -104,7 +104,10 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         return verdict
     bound, origin = _bound(mark, found, nominal)
     spread = spread_of(values, is_ratio=metric.is_ratio)
-    resolvable = spread.resolvable
+    resolvable, interval = spread.resolvable, spread.interval
+    if found.signed and interval is not None:
+        # No distance is below 0, whatever is taken as normal.
+        interval = max(0.0, interval[0]), interval[1]
     if found.signed:
         # A distance has no sign, and says less of what could have been shown than the differences behind it.
         scale = metric.units.get(mark.unit, 1.0)
@@ -121,7 +124,7 @@ def _with_numbers(  # noqa: PLR0913, PLR0917 - one argument a step on the way to
         low=spread.low,
         high=spread.high,
         run_values=tuple(nominal[index] for index in sorted(nominal) if math.isfinite(nominal[index])),
-        interval=spread.interval,
+        interval=interval,
         interval_method=spread.method,
         resolvable=resolvable,
         notes=(*verdict.notes, *(("inconclusive",) if straddles(spread.interval, bound) else ())),

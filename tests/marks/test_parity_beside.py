@@ -196,3 +196,18 @@ def test_a_mark_without_controls_has_nothing_of_this() -> None:
     verdict = judge_mark(e1_marks().mark("e1-speedup"), make_evidence())
 
     assert not [text for text in verdict.details if "McNemar" in text or "clause" in text]
+
+
+def test_no_distance_is_shown_below_zero() -> None:
+    """Of few runs that lie far apart the interval of the mean reaches below; what is shown ends at 0."""
+    scores = {"mixed": (3405, 3500, 3410), "control-a": (3408,) * 3, "control-b": (3408,) * 3}
+    plan = with_prices(with_runs(e1_plan(), 3))
+
+    def doctor(run: MadeRun) -> MadeRun:
+        name = run.header.name
+        return with_score(run, scores[name][run.header.repeat]) if name in scores else run
+
+    verdict = judge_mark(PARITY, make_evidence(plan=plan, rehearsal=False, repeats=3, doctor=doctor))
+
+    assert verdict.interval is not None, verdict
+    assert 0.0 == verdict.interval[0] < verdict.interval[1]

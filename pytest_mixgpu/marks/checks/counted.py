@@ -73,7 +73,9 @@ def spread_stated(evidence: Evidence) -> Finding:
             missing.append(f"there is no run behind {name}")
             continue
         spread = spread_of(values)
-        if spread.n == 1:
+        if METRICS[name].is_of_whole:
+            stated.append(f"{name}: one number of all {len(evidence.completed)} completed runs together")
+        elif spread.n == 1:
             stated.append(f"{name}: one run, an observation and no more; preliminary")
         else:
             stated.append(f"{name}: {spread.n} runs, {spread.low:.4g} to {spread.high:.4g}, median {spread.median:.4g}")
