@@ -1,6 +1,6 @@
 """The registry of formats: from the word that `--passmark-export` takes to what writes it, and where."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,7 +19,6 @@ class Kind(NamedTuple):
     """One format."""
 
     name: str
-    about: str
     place: str
     """Below the report folder of the suite: a file, or a folder."""
     write: Callable[[Material, Path], None]
@@ -27,16 +26,16 @@ class Kind(NamedTuple):
     """Whether it is written without being asked for."""
 
 
-_ALL = (
-    Kind("summary", "GitHub-flavoured Markdown", "summary.md", write_summary, always=True),
-    Kind("trace", "Chrome trace events, for Perfetto", "trace.json", write_trace, always=True),
-    Kind("mllog", ":::MLLOG lines, a file a run", f"{FOLDER}/mllog", write_mllog),
-    Kind("openmetrics", "for Prometheus' textfile collector", f"{FOLDER}/mixgpu.prom", write_openmetrics),
-    Kind("in-toto", "an in-toto statement", f"{FOLDER}/verdicts.intoto.json", write_statement),
+KINDS: Final = (
+    Kind("summary", "summary.md", write_summary, always=True),
+    Kind("trace", "trace.json", write_trace, always=True),
+    Kind("mllog", f"{FOLDER}/mllog", write_mllog),
+    Kind("openmetrics", f"{FOLDER}/mixgpu.prom", write_openmetrics),
+    Kind("in-toto", f"{FOLDER}/verdicts.intoto.json", write_statement),
 )
-KINDS: Final[Mapping[str, Kind]] = {kind.name: kind for kind in _ALL}
+"""In the order in which they are written; the README says for whom each is."""
 
 
 def wanted_kinds(asked: Collection[str]) -> tuple[Kind, ...]:
     """Give what a session writes: what it was asked for, and what is always written."""
-    return tuple(kind for kind in _ALL if kind.always or kind.name in asked)
+    return tuple(kind for kind in KINDS if kind.always or kind.name in asked)

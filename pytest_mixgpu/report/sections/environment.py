@@ -23,7 +23,6 @@ class HostGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts that are alike in everything but their names."""
 
     names: tuple[str, ...]
-    runs: tuple[str, ...]
     facts: HostFacts
 
 
@@ -36,7 +35,7 @@ def environment_section(records: Sequence[RunRecord], *, host: HostFacts | None 
     """
     groups = _grouped(records)
     if not groups and host is not None:
-        groups = [HostGroup(names=(host.host,), runs=(), facts=host)]
+        groups = [HostGroup(names=(host.host,), facts=host)]
     shown = groups[:_MAX_COLUMNS]
     columns = {_label(group, place): _host_facts(group) for place, group in enumerate(shown, start=1)}
     shared, differing = part(columns)
@@ -91,10 +90,9 @@ def _grouped(records: Sequence[RunRecord]) -> list[HostGroup]:
         for facts in record.start.hosts if record.start else (record.header.host,):
             bare = msgspec.structs.replace(facts, host="", boot_id=None, load_average_1min=None)
             key = msgspec.json.encode(bare, order="deterministic")
-            known = groups.get(key) or HostGroup(names=(), runs=(), facts=facts)
+            known = groups.get(key) or HostGroup(names=(), facts=facts)
             groups[key] = HostGroup(
                 names=tuple(dict.fromkeys((*known.names, facts.host))),
-                runs=tuple(dict.fromkeys((*known.runs, record.id))),
                 facts=known.facts,
             )
     return list(groups.values())
