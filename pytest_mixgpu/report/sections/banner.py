@@ -40,7 +40,10 @@ def banner_of(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> tupl
             "It shows that the experiment works, and answers nothing."
         )
     if "exploratory" in qualifiers:
-        sentences.append("Exploratory: a mark is not frozen, or runs go beyond those that its lock names.")
+        sentences.append(
+            "Exploratory: a mark is not frozen (pytest --passmark-freeze, before the first run), or runs go beyond "
+            "those that its lock names."
+        )
     if any("preliminary" in notes_of(verdict) for verdict in verdicts):
         sentences.append("Preliminary: one run stands behind a number. It is an observation and has no interval.")
     disturbed = [clean(verdict.id) for verdict in verdicts if "disturbed" in verdict.notes]
