@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_mixgpu.report.verdict_rows import notes_of, value_and_bound
+from pytest_mixgpu.report.mark_texts import reason_of
+from pytest_mixgpu.report.verdict_rows import mark_row, notes_of, value_and_bound
 from tests.browser.conftest import Opener
 from tests.browser.made_pages import MadePage
 
@@ -62,12 +63,13 @@ def test_every_pass_mark_stands_with_its_bound_and_its_history(page: "Page", eve
     for one in every_word.file.verdicts:
         if not one.is_claim:
             value, bound = value_and_bound(one)
-            parts = [one.id, one.word, one.metric, value, bound.split()[-2], one.bound_origin, one.reason, one.pool]
+            reason = reason_of(mark_row(one))
+            parts = [one.id, one.word, one.metric, value, bound.split()[-2], one.bound_origin, reason, one.pool]
             assert [part for part in parts if plain(part) not in text] == []
             # What is said of every mark and claim alike stands once, above the checklist.
             both = text + section(page, "checklist")
             assert [part for part in one.details if plain(part) not in both] == []
-    for part in ("1.27 to 1.35 (t, 3 runs)", "3, from 1.29 to 1.33", "a difference of 0.0300 x", "bound was 2"):
+    for part in ("1.27 to 1.35 (t, 3 runs)", "3 runs, from 1.29 to 1.33", "0.0300 x", "bound was 2"):
         assert part in text
     assert "back again" in text
     assert "2026-11-29 10:00:00 UTC" in text
@@ -132,3 +134,26 @@ def test_what_is_folded_is_printed(page: "Page", opened: Opener, every_word: Mad
     assert hidden == 0
     assert not printed.locator("nav").is_visible()
     assert printed.locator("details:not([open])").count() > 10
+
+
+def test_nothing_is_cut_at_the_edge_of_paper(opened: Opener, every_word: MadePage) -> None:
+    """A table that was too wide for the page could not be scrolled there."""
+    printed = opened(every_word.path, width=718)
+    printed.emulate_media(media="print")
+    wide = printed.evaluate(
+        "[...document.querySelectorAll('main *')].filter(one => !one.closest('svg'))"
+        ".filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.textContent.slice(0, 60))"
+    )
+
+    assert wide == []
+
+
+def test_what_was_not_met_leads_to_its_item(opened: Opener, every_word: MadePage) -> None:
+    """The first links below the answer are of what stands open, each to its place in the checklist."""
+    page = opened(every_word.path)
+    links = page.locator(".open a").all()
+    open_items = page.locator(".checklist > li.bad-edge").evaluate_all("items => items.map(item => '#' + item.id)")
+    targets = [link.get_attribute("href") for link in links]
+
+    assert targets
+    assert set(targets) <= {*open_items, "#checklist"}
