@@ -251,7 +251,9 @@ def test_a_price_list_gives_no_order_to_a_reader() -> None:
     """A currency is any text, and a plan may come from a stranger: whatever a row forgets, the page writes visibly."""
     plan = e1_plan()
     assert plan.rehearsal is not None
-    prices = replace(plan.rehearsal.prices or plan.prices, currency="EUR\x1b[2J\u202egnp.exe\u200b")
+    stated = plan.rehearsal.prices or plan.prices
+    assert stated is not None
+    prices = replace(stated, currency="EUR\x1b[2J\u202egnp.exe\u200b")
     doubtful = replace(plan, rehearsal=replace(plan.rehearsal, prices=prices), prices=prices)
     page = render_page(build_report(all_verdicts(), records(), occasion=OCCASION, plan=doubtful))
 
