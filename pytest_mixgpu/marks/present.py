@@ -11,6 +11,8 @@ from pytest_mixgpu.marks.differences import short
 from pytest_mixgpu.marks.lock_file import Bindings, Contents, Lock
 
 CODE_BINDINGS = ("code", "evaluator", "judge")
+MAX_NAMED = 8
+"""So many files that changed are named; another version of the package changes most of them."""
 UNKNOWN = ""
 """Digest of a file that was bound before the lock listed any."""
 
@@ -129,7 +131,8 @@ _WHAT = {
 
 
 def _named(files: tuple[str, ...]) -> str:
-    return f" ({', '.join(files)})" if files else ""
+    more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
+    return f" ({', '.join(files[:MAX_NAMED])}{more})" if files else ""
 
 
 def _to(part: str) -> str:
