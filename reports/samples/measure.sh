@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Measures the sample anew, after a change of what records hold: `bash reports/samples/measure.sh`, in a clean checkout, with
-# two idle cores and five minutes. It commits the lock before the first run. Then `python reports/samples/make.py`.
+# two idle cores and five minutes. Give the plan a new id first: the history of git keeps the heads of the ledger that was,
+# and a new ledger under the same name is TAMPERED, as it should be. It commits the lock before the first run. Then `python reports/samples/make.py`.
 set -euo pipefail
 
 samples=$(cd "$(dirname "$0")" && pwd)
