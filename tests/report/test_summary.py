@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -191,6 +191,7 @@ def test_a_step_summary_may_not_be_there_yet(tmp_path: Path) -> None:
     assert (tmp_path / "step.md").read_text() == "## e1\n"
 
 
+@example(before=1, lines=[], limit=2)
 @given(
     before=st.integers(0, 400),
     lines=st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40), max_size=30),

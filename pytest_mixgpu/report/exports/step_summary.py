@@ -35,7 +35,7 @@ def add_to_step_summary(path: Path, lines: Iterable[str], *, limit: int = MAX_BY
         kept, size, _ = _fitting(kept, room - len(CUT.encode()))
         kept.append(CUT.rstrip("\n"))
         size += len(CUT.encode())
-    if size <= room:
+    if kept and size <= room:
         with path.open("a", encoding="utf-8", newline="\n") as file:
             file.write("\n" + "\n".join(kept) + "\n" if written else "\n".join(kept) + "\n")
     return is_whole
