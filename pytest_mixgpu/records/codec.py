@@ -25,7 +25,8 @@ LARGEST: Final = 1e39
 """No number of a record is larger, so that sums, squares and nanoseconds of such numbers can be computed. A loss in
 float32 goes up to 3.4e38 before it is not finite, and a random number of 128 bits as far."""
 
-_MAY_BE_LARGE: Final = re.compile(rb"(?<=[:,\[\s])-?(?:\d[\d.]*[eE]\+?\d\d|\d{38})")
+_SHAPE: Final = bytes.maketrans(b"123456789E", b"000000000e")
+_LARGE_NUMBER: Final = re.compile(rb"(?<=[:,\[\s])-?(?:\d[\d.]*[eE]\+?\d\d|\d{38})")
 """What stands in a line that holds such a number; some texts can look so, too."""
 
 
@@ -86,7 +87,7 @@ def decode(raw: bytes, *, where: str = "a record's line", schema: int = SCHEMA_V
         raise RecordError(f"{where}: {error}") from error
     except _DuplicateKeyError as error:
         raise RecordError(f"{where}: found the key {error.args[0]!r} twice in one object, expected it once") from error
-    if _MAY_BE_LARGE.search(raw):
+    if _may_hold_a_large_number(raw):
         field = _first(msgspec.to_builtins(line), _is_too_large)
         if field is not None:
             raise RecordError(f"{where}: found a number beyond {LARGEST:g} at `{field}`, which nothing measures")
@@ -101,6 +102,15 @@ def decode_again(raw: bytes, *, schema: int) -> Line:
 def first_not_finite(value: object) -> str | None:
     """Return the path of the first number in plain data that is not finite, or None."""
     return _first(value, lambda one: isinstance(one, float) and one - one != 0)
+
+
+def _may_hold_a_large_number(raw: bytes) -> bool:
+    """Whether a line has to be looked at value by value.
+
+    A look at its shape, every digit a 0, costs a tenth of what the pattern does, and spares it almost every line.
+    """
+    shape = raw.translate(_SHAPE, b"+")
+    return (b"e00" in shape or b"0" * 38 in shape) and _LARGE_NUMBER.search(raw) is not None
 
 
 def _is_too_large(value: object) -> bool:
