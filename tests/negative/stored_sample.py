@@ -3,43 +3,26 @@
 Digests of the code are those that the sample was frozen with, so that it can be judged when the code has moved on.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from shutil import copytree
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pytest_mixgpu.marks.anchored import GivenLedger, JudgedRun, held_against
-from pytest_mixgpu.marks.attested import examine
 from pytest_mixgpu.marks.claims import judge_claim
 from pytest_mixgpu.marks.differences import plain
 from pytest_mixgpu.marks.evidence import Evidence, gather
 from pytest_mixgpu.marks.judge import judge_mark
 from pytest_mixgpu.marks.lock import Lock, read_lock
-from pytest_mixgpu.marks.lock_file import digests_since
 from pytest_mixgpu.marks.model import Verdict
 from pytest_mixgpu.marks.present import Present
+from pytest_mixgpu.plugin.outside import Kept, held_outside, read_kept
 from pytest_mixgpu.plugin.stored import read_runs
-from pytest_mixgpu.records.anchors.model import AnchorReading
-from pytest_mixgpu.records.anchors.reading import read_anchors
-from pytest_mixgpu.records.attestation import AttestationReading, read_attestation
-from pytest_mixgpu.records.plan_file import load_plan, plan_digest
-from pytest_mixgpu.records.store import RunStore
+from pytest_mixgpu.plugin.suites import Suite
+from pytest_mixgpu.records.plan_file import plan_digest
 
 SAMPLE = Path(__file__).parents[2] / "reports" / "samples"
-SUITE = "stripes"
-
-
-class Kept(NamedTuple):
-    """What was kept outside of the sample, verified."""
-
-    anchors: AnchorReading
-    signed: Mapping[str, AttestationReading]
-
-
-NOTHING_KEPT = Kept(AnchorReading(), {})
+NOTHING_KEPT = Kept()
 
 
 @cache
@@ -53,13 +36,9 @@ def original_lock() -> Lock:
 @cache
 def kept_outside() -> Kept:
     """Verify every signature of the sample."""
-    signers = SAMPLE / "suite" / "allowed_signers"
-    records = SAMPLE / "records"
-    runs = [entry.run_id for entry in RunStore(records).ledger.entries() if entry.event == "register"]
-    return Kept(
-        anchors=read_anchors(SAMPLE / "suite", signers=signers),
-        signed={run: read_attestation(records, run, signers) for run in runs},
-    )
+    suite = Suite(SAMPLE / "suite")
+    stored = read_runs((SAMPLE / "records",), suite.name)
+    return read_kept(stored, suite, signers=suite.folder / "allowed_signers")
 
 
 class Copy:
@@ -91,21 +70,10 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
     Raises:
         MixgpuError: lock, plan or records cannot be read, and say why.
     """
-    frozen, records = original_lock(), folder / "records"
-    plan, lock = load_plan(folder / "suite" / "benchmark.toml"), read_lock(folder / "suite" / "passmarks.lock")
-    stored = read_runs((records,), SUITE, lock=lock)
-    ledger = RunStore(records).ledger.read()
-    closes = {entry.run_id: entry for entry in stored.ledger.entries or () if entry.event == "close"}
-    outside = held_against(
-        kept.anchors,
-        [GivenLedger(path="records", identity=ledger.first, count=ledger.count, places=ledger.places)],
-        [JudgedRun(ledger="records", registered=one, closed=closes.get(one.run_id)) for one in stored.registered],
-        suite=SUITE,
-        locks=() if lock is None else digests_since(lock, 0),
-        rehearsal=False,
-    )
-    signed = {one.run_id: kept.signed.get(one.run_id, AttestationReading()) for one in stored.registered}
-    attested = examine(signed, stored.ledger.entries or (), stored.records, expected=())
+    frozen, suite = original_lock(), Suite(folder / "suite")
+    plan, lock = suite.plan, suite.lock
+    assert plan is not None
+    stored = read_runs((folder / "records",), suite.name, lock=lock)
     return gather(
         plan,
         lock,
@@ -122,7 +90,7 @@ def evidence_of(folder: Path, *, kept: Kept) -> Evidence:
         ),
         marks=frozen.marks,
         claims=frozen.claims,
-        ledger=replace(stored.ledger, outside=outside, attested=attested),
+        ledger=held_outside(stored, suite, kept, rehearsal=False),
         lost=stored.lost,
         seals=stored.seals,
     )

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_mixgpu.errors import MixgpuError
 from pytest_mixgpu.marks.model import Verdict
+from pytest_mixgpu.plugin.outside import Kept
 from tests.negative.sample_edits import Field, edit, fields_of, seal_again
-from tests.negative.stored_sample import NOTHING_KEPT, Copy, Kept, evidence_of, kept_outside, verdicts_of
+from tests.negative.stored_sample import NOTHING_KEPT, Copy, evidence_of, kept_outside, verdicts_of
 
 EXAMPLES = int(os.environ.get("MIXGPU_EXAMPLES", "1"))
 """How many times each field is edited, each time in another run, round or participant."""
