@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.stored import StoredRuns
     from pytest_mixgpu.plugin.suites import Suite
     from pytest_mixgpu.records.ledger import LedgerEntry
-    from pytest_mixgpu.records.model import Digests, Role
+    from pytest_mixgpu.records.model import Digests, Role, RunRecord
     from pytest_mixgpu.records.plan import Plan
 
 
@@ -112,6 +112,12 @@ class Experiment:
         if not mine:
             return None
         return self._known(rehearsal=all(bool(run.rehearsal) for run in mine))
+
+    @property
+    def ended_runs(self) -> tuple[RunRecord, ...]:
+        """Every registered run that can be read and that no living process is still writing, in order."""
+        _, stored = self._read()
+        return tuple(record for record in stored.records if record.id not in stored.ledger.running)
 
     def _read(self) -> tuple[tuple[str, ...], StoredRuns]:
         """The heads of the ledgers and what the folders hold, read again only when a ledger has grown."""

@@ -69,7 +69,7 @@ class SuiteReport:
     @property
     def _again(self) -> str:
         """The command that takes the verdicts again; empty where there is no run to judge."""
-        return again_command(self._suite, self._session.options, self._session.config) if self._whole.runs else ""
+        return self._occasion.again if self._whole.runs else ""
 
     def _report_on(self, verdicts: Sequence[Verdict]) -> Report:
         return build_report(
@@ -174,7 +174,10 @@ def _measured_on(session: MixgpuSession, suite: Suite) -> tuple[HostFacts | None
         return host_facts(), None
 
 
-def _records(session: MixgpuSession, suite: Suite) -> list[RunRecord]:
+def _records(session: MixgpuSession, suite: Suite) -> Sequence[RunRecord]:
+    """All runs of the suite that have ended; the judge of a plan's runs has read them already."""
+    if suite.plan is not None:
+        return session.experiment_of(suite).ended_runs
     folders = session.options.records or (session.options.report,)
     return [
         record
