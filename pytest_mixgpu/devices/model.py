@@ -1,4 +1,4 @@
-"""The values of this room: `Device` and `Pool`."""
+"""The values of this room: `Device` and `Pool`, what a host says of a device, and what was seen of it meanwhile."""
 
 from collections import Counter
 from typing import Literal
@@ -28,6 +28,12 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Streaming multiprocessors or compute units, as the runtime reports them; unknown is None."""
     flags: tuple[str, ...] = ()
     """`vgpu`, `mig`, `virtual-function`, `generic-name`, `memory-twins`: why not the bare card, or what else counts."""
+    pci_address: str | None = None
+    """As the kernel writes it, `0000:3b:00.0`; None for a core, and where it is unknown."""
+    numa_node: int | None = None
+    """The node whose cores and memory are next to it; unknown is None."""
+    inferred: tuple[str, ...] = ()
+    """Kinds that fit its architecture, units and memory where its name says none: for people, never matched."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables that its participant must have before torch is imported, sorted by name."""
 
@@ -59,3 +65,54 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def __len__(self) -> int:
         return len(self.devices)
+
+
+class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a host says of one device beside its identity, at one moment. Unknown is None, never zero."""
+
+    device_id: str
+    near_cores: str = ""
+    """Cores of its NUMA node as the kernel writes them, `0-31,64-95`; empty is unknown."""
+    driver: str | None = None
+    firmware: str | None = None
+    clock_mhz: float | None = None
+    """Of the compute units, now."""
+    max_clock_mhz: float | None = None
+    power_cap_w: float | None = None
+    default_power_cap_w: float | None = None
+    has_ecc: bool | None = None
+    is_persistent: bool | None = None
+    """Whether the driver keeps its state when nobody uses the device."""
+    temperature_c: float | None = None
+    partition: str | None = None
+    """How it is cut up: `mig`, `SPX/NPS1`; None is unknown or not at all."""
+
+
+class DeviceLink(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The way between two devices of one host, as the driver or the kernel describes it; not a measurement."""
+
+    from_id: str
+    to_id: str
+    path: str
+    """`nvlink:4` (number of links), `xgmi`, `pcie-switch`, `pcie-bridges`, `host-bridge`, `numa-node`, `system`."""
+
+
+class DeviceSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was seen of one device while a round went on. Unknown is None, never zero."""
+
+    num_samples: int
+    foreign_pids: tuple[int, ...] | None = None
+    """Processes on the device that are none of this session's."""
+    lowest_clock_mhz: float | None = None
+    """Of the compute units, in samples in which the device was busy."""
+    allowed_clock_mhz: float | None = None
+    """What the device's settings let it reach at most."""
+    throttle_reasons: tuple[str, ...] | None = None
+    """Why the driver held clocks back, in its own words, each once."""
+    highest_temperature_c: float | None = None
+    highest_power_w: float | None = None
+    power_cap_w: float | None = None
+    new_ecc_errors: int | None = None
+    """Uncorrected errors of its memory since the round began."""
+    new_link_errors: int | None = None
+    """Replays and errors of its links since the round began."""

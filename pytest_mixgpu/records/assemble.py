@@ -148,6 +148,9 @@ def _check_arrays(line: RoundLine, *, num_devices: int, where: str) -> None:
         "train_loss": len(line.train_loss),
         "foreign_share": len(line.foreign_share),
         "compute_cpu_s": len(line.compute_cpu_s),
+        "communication_s": len(line.communication_s),
+        "device_seen": len(line.device_seen),
+        "cpu_pressure": len(line.cpu_pressure),
     }
     for name, length in (needed | {name: num for name, num in optional.items() if num}).items():
         if length != expected:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _LINE_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
-# Version 2 only added fields that may be missing, so its decoder reads version 1 as well.
-_DECODERS = {1: _LINE_DECODER, SCHEMA_VERSION: _LINE_DECODER}
+# Versions 2 and 3 only added fields that may be missing, so one decoder reads all.
+_DECODERS = dict.fromkeys(range(1, SCHEMA_VERSION + 1), _LINE_DECODER)
 """One loader for each version of the schema that this version of the plugin reads."""
 
 LARGEST: Final = 1e39

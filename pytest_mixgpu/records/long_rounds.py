@@ -22,7 +22,7 @@ class _Kept(msgspec.Struct, frozen=True):
     line: RoundLine | None
     raw: bytes
     schema: int
-    warmup: bool
+    is_unjudged: bool
 
     def get(self) -> RoundLine:
         if self.line is not None:
@@ -56,7 +56,7 @@ class LongRounds(Sequence[RoundLine]):
         """
         self._num_seen += len(line.participants)
         is_held = self.are_all_held
-        kept = _Kept(line if is_held else None, b"" if is_held else raw, schema, line.warmup)
+        kept = _Kept(line if is_held else None, b"" if is_held else raw, schema, line.warmup or line.instrumented)
         self._kept.append(kept)
 
     @property
@@ -67,7 +67,7 @@ class LongRounds(Sequence[RoundLine]):
     @property
     def measured(self) -> "LongRounds":
         """The rounds after the warm-up."""
-        return LongRounds([kept for kept in self._kept if not kept.warmup])
+        return LongRounds([kept for kept in self._kept if not kept.is_unjudged])
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -7,19 +7,20 @@ seconds, all sizes bytes. Unknown fields are refused.
 Schema history:
     1: first version.
     2: `challenge` in the header; what became of the code while the run went on, in `start` and `outcome`.
+    3: what hosts say of their devices and what was seen of these in each round; NUMA nodes; a user's own job.
 """
 
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from pytest_mixgpu.devices.model import Device, Pool
+from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink, DeviceSeen, Pool
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
 
 if TYPE_CHECKING:
     from pytest_mixgpu.records.long_rounds import LongRounds
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Role = Literal["baseline", "fleet", "control", "mixed", "reference"]
 Status = Literal["completed", "failed", "stopped", "aborted"]
@@ -82,6 +83,9 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     environment: dict[str, str] = {}
     """Variables on an allow-list of names that can change a number; never the whole environment."""
     load_average_1min: float | None = None
+    devices: tuple[DeviceFacts, ...] = ()
+    """Of the devices of this run that are on this host."""
+    device_links: tuple[DeviceLink, ...] = ()
 
 
 class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,6 +102,10 @@ class WorkerFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The instruction set that torch's own kernels use."""
     num_threads: int
     cores: tuple[int, ...] = ()
+    memory_nodes: str = ""
+    """NUMA nodes that its memory may come from, as the kernel writes them, `0-1`; empty is unknown."""
+    device_seen_as: str = ""
+    """Name, and UUID or PCI address, that torch gave for the device that it computes on; empty on a CPU."""
     environment: dict[str, str] = {}
     """Variables that decide about kernels, as this process had them."""
     spawned_s: float | None = None
@@ -156,6 +164,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     coordinator: str
     """Host of the coordinator; empty where there is none."""
     launcher: str
+    job: str = ""
+    """`module:factory` of a user's own job, whose records are what that job says of itself; empty: one of ours."""
     host: HostFacts
     """The supervisor's host."""
     command: tuple[str, ...] = ()
@@ -182,6 +192,8 @@ class RoundLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     index: int
     warmup: bool
+    instrumented: bool = False
+    """Whether it ran with instruments that cost time: it shows phases and is not judged."""
     started_at: str
     round_s: float
     """From GO to the moment the last participant held the new model, on the coordinator's clock (solo: its own)."""
@@ -207,6 +219,12 @@ class RoundLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Share of each participant's core that other processes took meanwhile; None is unknown."""
     compute_cpu_s: tuple[float | None, ...] = ()
     """CPU seconds that the worker's process used during its compute phase; None is unknown."""
+    communication_s: tuple[float | None, ...] = ()
+    """Time in which bytes moved, beside computing or not, where a job tells both apart; None is unknown."""
+    device_seen: tuple[DeviceSeen | None, ...] = ()
+    """What was seen of each participant's device; None is nothing."""
+    cpu_pressure: tuple[float | None, ...] = ()
+    """Share of the round in which some process of each participant's host waited for a core; None is unknown."""
 
 
 class Evaluation(
@@ -306,10 +324,10 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measured_rounds(self) -> "tuple[RoundLine, ...] | LongRounds":
-        """The rounds after the warm-up."""
+        """The rounds after the warm-up, without those that ran with instruments."""
         if not isinstance(self.rounds, tuple):
             return self.rounds.measured
-        return tuple(line for line in self.rounds if not line.warmup)
+        return tuple(line for line in self.rounds if not line.warmup and not line.instrumented)
 
     @property
     def test(self) -> Evaluation | None:
