@@ -25,7 +25,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 }
 """What each room may import beside itself: the table of the design."""
 
-HEAVY = frozenset({"torch", "ray", "numpy", "scipy", "jinja2", "altair", "timm", "torchvision", "sklearn"})
+HEAVY = frozenset(
+    {"torch", "ray", "numpy", "scipy", "jinja2", "altair", "timm", "torchvision", "sklearn", "pynvml", "amdsmi"}
+)
 """Imported inside the function that needs them, never with a module."""
 
 

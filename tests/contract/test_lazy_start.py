@@ -6,7 +6,10 @@ import sys
 from pathlib import Path
 
 MAX_MORE_MODULES = 25
-HEAVY = ("torch", "numpy", "scipy", "ray", "jinja2", "msgspec", "altair", "timm", "torchvision", "sklearn")
+HEAVY = (
+    *("torch", "numpy", "scipy", "ray", "jinja2", "msgspec", "altair", "timm", "torchvision", "sklearn", "pynvml"),
+    "amdsmi",
+)
 
 # Other plugins of this environment are kept out: they import modules that ours would then seem not to add.
 QUIET = ("-p", "no:cacheprovider", "-p", "no:benchmark", "-p", "no:xdist", "-p", "no:hypothesispytest")
