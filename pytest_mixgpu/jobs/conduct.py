@@ -17,7 +17,7 @@ from pytest_mixgpu.jobs.code import code_seen
 from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.messages import Scale
-from pytest_mixgpu.jobs.progress import describe_evaluation, describe_round, describe_start
+from pytest_mixgpu.jobs.progress import describe_evaluation, describe_instrumented, describe_round, describe_start
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pytest_mixgpu.jobs.protocol import Job
-    from pytest_mixgpu.jobs.workloads.recipe import Recipe
+    from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.records.model import Evaluation, Header, Line, RoundLine, RunRecord, Start
 
@@ -64,7 +64,7 @@ class InterferenceMeter(Protocol):
 
 def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else owns
     header: Header,
-    recipe: Recipe,
+    recipe: AnyRecipe,
     *,
     launcher: Launcher,
     writer: Writer,
@@ -74,6 +74,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
     evaluation: EvaluationPlan = _DEFAULT_EVALUATION,
     leased_at: float | None = None,
     data_root: Path | None = None,
+    folder: Path | None = None,
     make_job: Callable[[JobSetup], Job] = job_for,
 ) -> RunRecord:
     """Run one run to its end and return its record. A run that fails is a record too; its failure is not raised.
@@ -89,6 +90,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
         evaluation: the declared evaluator of final weights.
         leased_at: `time.monotonic()` when the devices were leased; None is now.
         data_root: where files of the workload lie.
+        folder: of the suite.
         make_job: from the setup to the job.
 
     Raises:
@@ -106,6 +108,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
             device=evaluation.device, number_format=evaluation.number_format, num_threads=evaluation.num_threads
         ),
         data_root=data_root,
+        folder=folder,
         # At the latest now this process looks at the code for the first time.
         code=code_seen(),
         say=say,
@@ -129,8 +132,10 @@ class _Conductor:
         now_s = time.monotonic()
         self._leased_s = now_s if leased_at is None else leased_at
         self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
-        # DistributedDataParallel moves bytes that nobody counts.
-        self._moved_bytes = None if setup.header.settings.exchange == "ddp" else 0
+        # DistributedDataParallel moves bytes that nobody counts, and so do jobs of a user's own.
+        exchange = setup.header.settings.exchange
+        is_uncounted = exchange == "ddp" or (setup.header.job and exchange != "none")
+        self._moved_bytes = None if is_uncounted else 0
         self._is_moving = False
         """Whether bytes move that are only counted when all have: a run that ends meanwhile does not know its sum."""
         self._job: Job | None = None
@@ -183,6 +188,13 @@ class _Conductor:
         if settings.to_finish:
             self._say("scoring the test split")
             self._say(describe_evaluation(self._evaluate(job, "test")))
+        # After the score, so that what is judged is the schedule and nothing beside it.
+        num_instrumented: int = getattr(job, "num_instrumented_rounds", 0)
+        for index in range(job.num_rounds, job.num_rounds + num_instrumented):
+            with self._span("training"), self._moving():
+                line = self._run_round(job, index)
+            self._writer.write(line)
+            self._say(describe_instrumented(line, lines, number=index - job.num_rounds + 1, total=num_instrumented))
 
     def _run_round(self, job: Job, index: int) -> RoundLine:
         if self._interference is None:
@@ -225,8 +237,9 @@ class _Conductor:
             status = "stopped" if by_hand else "failed"
             told = f"the workers were not ended in order: {type(error).__name__}: {error}"
             reason = f"{reason}; {told}" if reason else told
-            # An error that is on its way, a Ctrl-C among them, must not be replaced by this one.
-            if not (raising and isinstance(error, Exception)):
+            # An error that is on its way, a Ctrl-C among them, must not be replaced by this one; and that a run failed
+            # is what its record says.
+            if not ((raising and isinstance(error, Exception)) or isinstance(error, RunFailedError)):
                 raise
         finally:
             # In any case: an open record stays locked for as long as this process lives.

@@ -9,14 +9,14 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from pytest_mixgpu.errors import RunFailedError
+from pytest_mixgpu.errors import PlanError, RunFailedError
 from pytest_mixgpu.jobs.code import CodeSeen
 from pytest_mixgpu.jobs.facts import Asked
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_scoring
 from pytest_mixgpu.jobs.training import TrainingTask
 from pytest_mixgpu.jobs.words import Opened, Score, Scores, Scoring, Word, WorkerPayload, to_message, to_word
-from pytest_mixgpu.jobs.workloads.recipe import Recipe
+from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe, OwnRecipe, for_own_job_only
 from pytest_mixgpu.launch.protocol import Crew, Launcher, Limits, Message, Task
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Evaluation, Header, Link, RoundLine, Start
@@ -30,13 +30,15 @@ class JobSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What a job is made from."""
 
     header: Header
-    recipe: Recipe
+    recipe: AnyRecipe
     launcher: Launcher
     log_dir: Path
     limits: Limits
     scale: Scale
     """The declared evaluator of final weights."""
     data_root: Path | None = None
+    folder: Path | None = None
+    """The suite's folder; None where there is no suite."""
     code: CodeSeen | None = None
     """The code as it lay here when the run began; workers on this host need not read it again."""
     say: Callable[[str], None] = lambda _text: None
@@ -255,6 +257,8 @@ def _training(
     setup: JobSetup, *, device: str, participant: int, num_participants: int, total_steps: int
 ) -> TrainingTask:
     settings = setup.header.settings
+    if isinstance(setup.recipe, OwnRecipe):
+        raise PlanError(for_own_job_only(setup.recipe.name))
     return TrainingTask(
         recipe=setup.recipe,
         data_root=str(setup.data_root.absolute()) if setup.data_root is not None else None,

@@ -41,6 +41,20 @@ def describe_round(lines: Sequence[RoundLine], settings: Settings, *, num_rounds
     return f"{place}: {last.round_s:.2f} s, {rate_per_s:,.0f} samples/s, {_duration(left_s)} left"
 
 
+def describe_instrumented(line: RoundLine, lines: Sequence[RoundLine], *, number: int, total: int) -> str:
+    """Say how long a round with instruments took, beside those without.
+
+    Args:
+        line: the round.
+        lines: all rounds without, warm-ups included.
+        number: which of the instrumented ones, from 1.
+        total: how many there are to be.
+    """
+    plain_s = statistics.median(one.round_s for one in lines if not one.warmup)
+    told = f"{line.round_s / plain_s:.2f} times {plain_s:.2f} s without" if plain_s > 0 else "nothing to compare with"
+    return f"instrumented round {number} of {total}: {line.round_s:.2f} s, {told}"
+
+
 def describe_evaluation(line: Evaluation) -> str:
     """Say how the model did."""
     share = line.num_correct / line.num_total if line.num_total else 0.0

@@ -12,7 +12,11 @@ class Job(Protocol):
     """
 
     num_rounds: int
-    """How many rounds the whole run has, warm-ups included."""
+    """How many rounds the whole run has, warm-ups included.
+
+    A job may have `num_instrumented_rounds` as well: so many more are asked for after the last score, and are to be run
+    with instruments that cost time. They show phases, and no mark is judged by them.
+    """
 
     def start(self) -> Start:
         """Start the workers and return what they found. Data is open and a first step was taken when this returns.

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from pytest_mixgpu.marks.code_seen import code_doubts
 from pytest_mixgpu.marks.compare import environment_differences
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
+from pytest_mixgpu.marks.instruments import instruments_said
 from pytest_mixgpu.marks.measurement import Measurement
 from pytest_mixgpu.marks.model import Claim, Note, PassMark, Verdict
 from pytest_mixgpu.marks.pairing import has_shown
@@ -58,8 +59,16 @@ def notes_without_numbers(mark: PassMark, evidence: Evidence) -> tuple[Note, ...
 
 
 def outside_notes(evidence: Evidence) -> tuple[Note, ...]:
-    """Return what a verdict that stands on these runs lacks: heads outside that cover them, signatures under them."""
-    notes: dict[Note, bool] = {"unanchored": evidence.is_anchored, "unattested": evidence.is_attested}
+    """Return what a verdict that stands on these runs lacks.
+
+    These are heads outside that cover them, signatures under them, and that what they say was measured here and not
+    reported by a job of the user's own.
+    """
+    notes: dict[Note, bool] = {
+        "unanchored": evidence.is_anchored,
+        "unattested": evidence.is_attested,
+        "self-reported": not any(run.header.job for run in evidence.runs),
+    }
     return tuple(note for note, is_vouched in notes.items() if not is_vouched)
 
 
@@ -99,6 +108,7 @@ def asides_of(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
     said += list(found.lacking)
     said += [f"code-changed: {text}" for text in code_doubts(evidence.completed)]
     said += [f"environments differ in {text}" for text in environment_differences(found.runs)]
+    said += instruments_said(found.runs)
     num_superseded = len({one.run_id for one in evidence.superseded})
     if num_superseded:
         count = "1 run does not count" if num_superseded == 1 else f"{num_superseded} runs do not count"

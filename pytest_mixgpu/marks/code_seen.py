@@ -70,9 +70,11 @@ def _by_host(run: RunRecord) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def _own_modules(runs: Sequence[RunRecord]) -> Iterator[str]:
-    """A user's own modules belong to no lock: all workers of all runs must have loaded the same ones."""
+    """A user's own modules belong to no run's code: whoever loaded one must have loaded the same."""
     seen: dict[str, dict[str, str]] = {}
     for run in runs:
+        for name, digest in run.header.job_modules.items():
+            seen.setdefault(name, {}).setdefault(digest, run.id)
         for worker in () if run.start is None else run.start.workers:
             for name, digest in worker.own_modules.items():
                 seen.setdefault(name, {}).setdefault(digest, run.id)

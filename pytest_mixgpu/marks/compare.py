@@ -155,6 +155,7 @@ def _digest_differences(one: RunRecord, two: RunRecord) -> list[tuple[str, str, 
     pairs = [
         ("code", one.header.digests.code, two.header.digests.code),
         ("evaluator", one.header.digests.evaluator, two.header.digests.evaluator),
+        ("job", one.header.job or "one of the plugin", two.header.job or "one of the plugin"),
     ]
     if one.start is not None and two.start is not None:
         pairs += [

@@ -11,6 +11,9 @@ from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import RunRecord
 from pytest_mixgpu.records.plan import Plan, RolePlan, RunSettings, Seeds
 
+OURS = "one of the plugin"
+"""What a run was made by that names no job."""
+
 DECISIVE_LEGS = ("", "before", "after", "with-exchange")
 """Other legs, such as a measurement of solo speed before shares are cut, serve a run and are none of the experiment."""
 
@@ -37,6 +40,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     evaluator: str
     data: str
+    job: str | None = None
+    """The user's own job that made the newest run; empty for ours, None accepts any."""
     recipes: Mapping[str, str]
     """As the lock binds them, by workload; a workload that is not named may have any."""
 
@@ -76,6 +81,7 @@ def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, 
         code=_choose(codes, [lock.bindings.code, code_digest] if lock else [code_digest]),
         evaluator=_choose(evaluators, [lock.bindings.evaluator] if lock else []),
         data=_choose(data, data_frozen),
+        job=bound[-1].header.job if bound else None,
         recipes=lock.bindings.recipes if lock else {},
     )
 
@@ -174,6 +180,8 @@ def _differences(run: RunRecord, conditions: Conditions) -> list[Superseded]:
     if run.start is not None:
         made_with.append(("data", run.start.data_digest, conditions.data))
     pairs += [(field, found, expected) for field, found, expected in made_with if expected]
+    if conditions.job is not None:
+        pairs.append(("job", run.header.job or OURS, conditions.job or OURS))
     return [
         Superseded(run_id=run.id, field=field, found=short(found), expected=short(expected))
         for field, found, expected in pairs
@@ -201,6 +209,7 @@ def _departures(
     wanted = [
         ("settings.workload", trained, recipe),
         ("recipe", short(digest), short(bound)),
+        ("job", run.header.job or OURS, plan.own_job or OURS),
         *_wanted(run, role, roles, shared, seeds),
     ]
     return [

@@ -84,7 +84,7 @@ def same_weights(runs: Sequence[RunRecord]) -> tuple[tuple[str, RunRecord], ...]
 def _schedule_faults(run: RunRecord) -> Iterator[str]:
     settings, solo = run.header.settings, run.header.settings.exchange == "none"
     times = len(run.header.pool) if solo else 1
-    measured, warmups = len(run.measured_rounds), len(run.rounds) - len(run.measured_rounds)
+    measured, warmups = len(run.measured_rounds), len(run.rounds) - len(run.measured_rounds) - run.num_instrumented
     if measured != settings.rounds * times or warmups != settings.warmup_rounds * times:
         yield (
             f"holds {measured} measured rounds and {warmups} warm-ups, expected {settings.rounds * times} and "
@@ -92,6 +92,8 @@ def _schedule_faults(run: RunRecord) -> Iterator[str]:
         )
     if run.start is None:
         yield "completed without a start"
+    if run.header.job:
+        yield from _instrument_faults(run)
     yield from _order_faults(run, solo=solo)
     if settings.split == "equal" and max(settings.shares) - min(settings.shares) > 1:
         yield f"was split {settings.shares}, its settings call that equal"
@@ -108,13 +110,22 @@ def _schedule_faults(run: RunRecord) -> Iterator[str]:
             yield f"round {line.index} was run by participants {line.participants} of {len(run.header.pool)}"
 
 
+def _instrument_faults(run: RunRecord) -> Iterator[str]:
+    """Rounds with instruments come after all others, so that none of those is called one afterwards."""
+    instrumented = [line.index for line in run.rounds if line.instrumented]
+    last = _last_round(run)
+    if instrumented and instrumented[0] < last:
+        yield f"round {instrumented[0]} had instruments, and round {last} after it had none"
+
+
 def _order_faults(run: RunRecord, *, solo: bool) -> Iterator[str]:
     """Whoever works has its warm-ups first, and as many rounds as all others."""
     settings = run.header.settings
     expected = [True] * settings.warmup_rounds + [False] * settings.rounds
     turns = [(place,) for place in range(len(run.header.pool))] if solo else [tuple(range(len(run.header.pool)))]
     for turn in turns:
-        kinds = [line.warmup for line in run.rounds if not solo or line.participants == turn]
+        rounds = (line for line in run.rounds if not line.instrumented)
+        kinds = [line.warmup for line in rounds if not solo or line.participants == turn]
         if solo and sorted(kinds, reverse=True) != expected:
             counts = f"{kinds.count(False)} measured rounds and {kinds.count(True)} warm-ups"
             yield f"participant {turn[0]} has {counts}, expected {settings.rounds} and {settings.warmup_rounds}"
@@ -225,13 +236,22 @@ def _test_faults(run: RunRecord) -> Iterator[str]:
     fault = _bit_fault(test)
     if fault:
         yield fault
-    if run.rounds and test.after_round != run.rounds[-1].index:
-        yield f"was scored after round {test.after_round}, its last round is {run.rounds[-1].index}"
+    # Rounds with instruments come after the score, and are no part of the schedule that it is about.
+    last = _last_round(run)
+    if run.rounds and test.after_round != last:
+        yield f"was scored after round {test.after_round}, its last round is {last}"
     if not test.weights_digest:
         yield "was scored, and the digest of the weights that were scored is not stated"
-    trained = sum(sum(line.samples) for line in run.rounds)
+    trained = sum(sum(line.samples) for line in run.rounds if not line.instrumented)
     if test.samples_seen != trained:
         yield f"was scored after {test.samples_seen} training samples, its rounds processed {trained}"
+
+
+def _last_round(run: RunRecord) -> int:
+    """The last round of the schedule; only a user's own job has others after it."""
+    if not run.header.job:
+        return run.rounds[-1].index if run.rounds else -1
+    return max((line.index for line in run.rounds if not line.instrumented), default=-1)
 
 
 def _bit_fault(test: Evaluation) -> str:

@@ -11,7 +11,7 @@ from pytest_mixgpu.marks.lock_file import Bindings, Contents
 from pytest_mixgpu.marks.present import Present
 from pytest_mixgpu.plugin.measure import code_digests, package_root
 from pytest_mixgpu.records.digests import canonical_digest
-from pytest_mixgpu.records.sources import source_digests, sources_of
+from pytest_mixgpu.records.sources import source_digests, sources_of, sources_of_module
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,12 @@ def present_of(
     found, parts, plan = code_digests(), dict(package_sources()), suite.plan
     package = package_root() / "pytest_mixgpu"
     for id_, place in sorted(tests.items()):
-        parts[id_] = _sources_of(place, suite.folder, root, (*search, *_between(suite.folder, root)), package)
+        further = (*search, *_between(suite.folder, root))
+        parts[id_] = _sources_of(place, suite.folder, root, further, package)
+        if plan is not None and plan.own_job:
+            # The job stands behind every number of the suite, as the test does that judges it.
+            module = plan.own_job.partition(":")[0]
+            parts[id_] |= sources_of_module(module, folder=suite.folder, root=root, search=further, without=(package,))
     return Present(
         bindings=Bindings(
             plan=suite.plan_digest,

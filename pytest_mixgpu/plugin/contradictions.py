@@ -56,6 +56,7 @@ def _measuring_flags(options: Options) -> Mapping[str, object]:
     return {
         "--gpus": options.gpus,
         "--mixgpu-workload": options.workload,
+        "--mixgpu-job": options.job,
         "--mixgpu-runs": options.runs,
         "--mixgpu-split": options.split,
         "--mixgpu-anchor": next(iter(options.anchors), None),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_mixgpu.devices.model import Pool
+    from pytest_mixgpu.jobs.named import NamedJob
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.marks.evidence import Evidence
     from pytest_mixgpu.marks.present import Present
@@ -96,6 +97,7 @@ class Experiment:
             self._read()
             return
         self._anchoring.check(RunStore(self._options.report))
+        self._find_job()
         for staging in self._stagings():
             check_files(recipe_for(staging.workload.recipe, self._suite.folder), self._options.data)
 
@@ -232,7 +234,29 @@ class Experiment:
             data_root=self._options.data,
             say=self._say,
             anchoring=self._anchoring,
+            job=self._find_job(),
+            folder=self._suite.folder,
         )
+
+    def _find_job(self) -> NamedJob | None:
+        """The user's own job, imported; None where ours runs.
+
+        Raises:
+            PlanError: it is not there, or the flag names another one than the plan.
+        """
+        from pytest_mixgpu.jobs.named import find_job
+
+        planned, asked = self._plan.own_job, self._options.job
+        if planned and asked not in {None, planned}:
+            raise PlanError(
+                f"--mixgpu-job={asked}: {self._suite.plan_path} names the job {planned}, which makes all its runs; "
+                "leave the flag out, or change the plan"
+            )
+        return find_job(self._job_name, (self._suite.folder, self._options.root)) if self._job_name else None
+
+    @property
+    def _job_name(self) -> str:
+        return self._options.job or self._plan.own_job
 
     @property
     def _folders(self) -> tuple[Path, ...]:
@@ -251,7 +275,11 @@ class Experiment:
 
     def _stagings(self) -> tuple[Staging, ...]:
         return stage(
-            self._plan, self._pool(), workload=self._options.workload, pool_was_asked=self._options.gpus is not None
+            self._plan,
+            self._pool(),
+            workload=self._options.workload,
+            job=self._job_name,
+            pool_was_asked=self._options.gpus is not None,
         )
 
     def _is_rehearsed(self, roles: tuple[Role, ...]) -> bool:

@@ -130,10 +130,13 @@ def _runs_then(suite: Suite, session: MixgpuSession) -> RunsThen:
 def _data_digests(suite: Suite, session: MixgpuSession) -> dict[str, str]:
     """Digests of the workloads' data, as far as it is here; what is not is bound by the first run that opens it."""
     from pytest_mixgpu.jobs.workloads.build import open_workload
-    from pytest_mixgpu.jobs.workloads.recipe import check_files
+    from pytest_mixgpu.jobs.workloads.recipe import OwnRecipe, check_files
 
     digests = {}
     for recipe in suite.recipes.values():
+        if isinstance(recipe, OwnRecipe):
+            # Only the job that trains it can open its data: the first run binds it.
+            continue
         try:
             check_files(recipe, session.options.data)
         except (WorkloadError, MissingExtraError):

@@ -14,11 +14,13 @@ import msgspec
 from pytest_mixgpu.devices.interference import Interference
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.errors import PlanError
+from pytest_mixgpu.jobs.checked import checked
 from pytest_mixgpu.jobs.code import code_paths, code_seen, evaluator_paths
 from pytest_mixgpu.jobs.conduct import conduct
+from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.shares import equal_shares, speed_shares
 from pytest_mixgpu.jobs.workloads.preload import preload_for
-from pytest_mixgpu.jobs.workloads.recipe import load_recipe
+from pytest_mixgpu.jobs.workloads.recipe import any_recipe
 from pytest_mixgpu.marks.lock_file import lock_digest
 from pytest_mixgpu.records.digests import code_digest
 from pytest_mixgpu.records.environment import host_facts
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pytest_mixgpu.jobs.workloads.recipe import Recipe
+    from pytest_mixgpu.jobs.named import NamedJob
+    from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.plugin.anchoring import Anchoring
     from pytest_mixgpu.plugin.sequence import PlannedRun, Staging
@@ -87,18 +90,22 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     store: RunStore
     launcher: Launcher
-    recipe: Recipe
+    recipe: AnyRecipe
     digests: Digests
     split: str
     hold: Callable[[Pool], AbstractContextManager[None]]
     data_root: Path | None
     say: Callable[[str], None]
     anchoring: Anchoring
+    job: NamedJob | None = None
+    """A user's own, in place of ours."""
+    folder: Path | None = None
+    """The suite's."""
 
 
-def recipe_for(name: str, suite_folder: Path) -> Recipe:
+def recipe_for(name: str, suite_folder: Path) -> AnyRecipe:
     """The recipe of that name: the suite's own `recipes/` folder first, then those that ship with the package."""
-    return load_recipe(name, folders=(suite_folder / "recipes",))
+    return any_recipe(name, folders=(suite_folder / "recipes",))
 
 
 def make_runs(
@@ -175,6 +182,8 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         evaluation=measurement.staging.evaluation,
         leased_at=meter.since_s,
         data_root=measurement.data_root,
+        folder=measurement.folder,
+        make_job=job_for if measurement.job is None else checked(measurement.job),
     )
     meter.since_s = time.monotonic()
     measurement.anchoring.closed(record, measurement.store)
@@ -300,6 +309,8 @@ def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: t
         pool=run.pool,
         coordinator=host.host if settings.exchange in COORDINATED else "",
         launcher=measurement.launcher.name,
+        job="" if measurement.job is None else measurement.job.name,
+        job_modules={} if measurement.job is None else measurement.job.digests(),
         host=host,
         command=scrub_command(tuple(sys.argv)),
     )

@@ -28,6 +28,10 @@ class Options:
     gpus: str | None
     launcher: str
     workload: str | None
+    job: str | None
+    """`module:factory` of a user's own job; None is the plan's."""
+    root: Path
+    """Of the project: where a user's own modules are looked for after the suite's folder."""
     data: Path | None
     runs: int | None
     split: str | None
@@ -75,6 +79,12 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--mixgpu-workload", metavar="NAME", help="recipe of model and data in place of the plan's or the rehearsal's"
+    )
+    group.addoption(
+        "--mixgpu-job",
+        metavar="MODULE:FACTORY",
+        help="a training job of your own in place of ours, looked for in the suite's folder and the rootdir too; where "
+        "the plan names another one, or none, its runs are no more than a rehearsal",
     )
     group.addoption(
         "--mixgpu-data", metavar="DIR", help="where data sets and weights lie (default: $MIXGPU_DATA, else data/)"
@@ -183,6 +193,8 @@ def read(config: pytest.Config) -> Options:
         gpus=get("--gpus"),
         launcher=get("--mixgpu-launcher"),
         workload=get("--mixgpu-workload"),
+        job=get("--mixgpu-job"),
+        root=config.rootpath,
         data=None if data is None else _from_invocation(config, data),
         runs=get("--mixgpu-runs"),
         split=get("--mixgpu-split"),

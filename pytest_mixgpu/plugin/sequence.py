@@ -36,7 +36,9 @@ class Staging(msgspec.Struct, frozen=True, kw_only=True):
     evaluation: EvaluationPlan
 
 
-def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked: bool = False) -> tuple[Staging, ...]:
+def stage(
+    plan: Plan, pool: Pool, *, workload: str | None = None, job: str = "", pool_was_asked: bool = False
+) -> tuple[Staging, ...]:
     """The parts of the plan that this pool can carry out.
 
     The experiment comes first, as far as the pools of its roles are here; a session on CPU cores alone carries out
@@ -46,6 +48,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
         plan: with or without a rehearsal.
         pool: of the session.
         workload: a recipe in place of the plan's; with another than the plan's own everything is a rehearsal.
+        job: of a user's own, empty for ours; with another than the plan's everything is a rehearsal, too.
         pool_was_asked: whether the user named the pool; then the rehearsal's fleet takes all of it.
     """
     real = tuple(role for role in plan.roles if holds(pool, role.pool))
@@ -54,7 +57,7 @@ def stage(plan: Plan, pool: Pool, *, workload: str | None = None, pool_was_asked
         chosen = _workload(plan, workload, plan.workload)
         found.append(
             Staging(
-                rehearsal=chosen.recipe != plan.workload.recipe,
+                rehearsal=chosen.recipe != plan.workload.recipe or job != plan.own_job,
                 workload=chosen,
                 settings=plan.settings,
                 roles=real,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_mixgpu.jobs.workloads.recipe import Recipe
+    from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe
     from pytest_mixgpu.marks.lock import Lock
     from pytest_mixgpu.records.plan import Plan
 
@@ -50,7 +50,7 @@ class Suite:
         return "" if self.plan is None else plan_digest(self.plan)
 
     @cached_property
-    def recipes(self) -> dict[str, Recipe]:
+    def recipes(self) -> dict[str, AnyRecipe]:
         """The recipes that the plan asks for, its own and its rehearsal's, by name, as they are now."""
         from pytest_mixgpu.plugin.measure import recipe_for
 

@@ -166,6 +166,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     launcher: str
     job: str = ""
     """`module:factory` of a user's own job, whose records are what that job says of itself; empty: one of ours."""
+    job_modules: dict[str, str] = {}
+    """SHA-256 of the factory's module, and of what this process had loaded beside it that is not installed, by name."""
     host: HostFacts
     """The supervisor's host."""
     command: tuple[str, ...] = ()
@@ -328,6 +330,11 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         if not isinstance(self.rounds, tuple):
             return self.rounds.measured
         return tuple(line for line in self.rounds if not line.warmup and not line.instrumented)
+
+    @property
+    def num_instrumented(self) -> int:
+        """How many rounds a user's own job ran with instruments; ours have none."""
+        return sum(line.instrumented for line in self.rounds) if self.header.job else 0
 
     @property
     def test(self) -> Evaluation | None:

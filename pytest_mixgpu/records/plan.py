@@ -5,6 +5,7 @@ refused.
 """
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from pytest_mixgpu.records.model import Role
 
@@ -163,3 +164,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     prices: Prices | None = None
     sources: tuple[Source, ...] = ()
     rehearsal: Rehearsal | None = None
+    job: str | UnsetType = UNSET
+    """`module:factory` of a user's own job, for all roles; unset, and no part of the digest: one of ours."""
+
+    @property
+    def own_job(self) -> str:
+        """The user's own job; empty where ours runs."""
+        return "" if isinstance(self.job, UnsetType) else self.job

@@ -1,10 +1,12 @@
 """From `benchmark.toml` to a checked `Plan`, its digest, and the settings of one run. Imports no torch."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import UnsetType
 
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import PlanError, SpecError
@@ -15,6 +17,8 @@ from pytest_mixgpu.records.plan import Plan, Prices, RolePlan, RunSettings, Seed
 from pytest_mixgpu.records.tables import field_text, steps_of, value_of
 
 PLAN_SCHEMA_VERSION = 1
+JOB = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+"""How a user's own job is named: `module:factory`."""
 WAIT_WORDS = ("measured", "out-of-scope")
 SPLITS = ("equal", "speed")
 
@@ -107,6 +111,8 @@ def _contradictions(plan: Plan) -> Iterator[str]:
     """Yield what in a plan cannot be meant, one sentence each."""
     yield from _number_faults(plan.settings, plan.workload, plan.seeds, "")
     yield from _role_faults(plan.roles, plan.settings, "roles")
+    if not isinstance(plan.job, UnsetType) and not JOB.fullmatch(plan.job):
+        yield f"job: found {plan.job!r}, expected module:factory; leave it out where none of your own runs"
     if plan.rehearsal is not None:
         stand_in = plan.rehearsal
         yield from _pool_faults(stand_in.pool, "rehearsal.pool")

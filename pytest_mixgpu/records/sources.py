@@ -17,6 +17,8 @@ from pytest_mixgpu.records.secrets import readable
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of packages that somebody installed: their versions stand in every record, their files are not bound."""
 _MARKERS = frozenset({"passmark", "claim"})
+_WORKING = frozenset({"crew_job"})
+"""Functions that are told by name, `module:function`, what workers are to import."""
 _IMPORTING = frozenset({"import_module", "importorskip", "__import__"})
 
 
@@ -55,6 +57,21 @@ def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what
     return digests
 
 
+def sources_of_module(
+    module: str, *, folder: Path, root: Path, search: Sequence[Path] = (), without: Collection[Path] = ()
+) -> dict[str, str]:
+    """Return the SHA-256 of a module and of what it imports, by path relative to the suite; arguments as `sources_of`.
+
+    Empty where it is found in none of the folders: it is installed, or nowhere.
+    """
+    places = _Places(root, search=(folder, *search), without=without)
+    first = (path for place in (folder, *search, root) for path in _files_of(place, module))
+    return {
+        readable(Path(os.path.relpath(path, folder.resolve())).as_posix()): _sha256(significant_content(path))
+        for path in places.closure(path for path in first if places.is_ours(path))
+    }
+
+
 class _Places:
     """Where modules of a project are found, without asking Python's import system, which would run them.
 
@@ -84,10 +101,11 @@ class _Places:
                 continue
             found.add(path)
             if path.suffix == ".py":
-                waiting += [other for other in self._imports(path) if self._is_ours(other)]
+                waiting += [other for other in self._imports(path) if self.is_ours(other)]
         return tuple(sorted(found))
 
-    def _is_ours(self, path: Path) -> bool:
+    def is_ours(self, path: Path) -> bool:
+        """Whether a file lies in the project, and is neither installed nor bound otherwise."""
         inside = path.is_relative_to(self._root) and INSTALLED.isdisjoint(path.relative_to(self._root).parts)
         return inside and not any(path.is_relative_to(folder) for folder in self._without)
 
@@ -222,6 +240,8 @@ def _names_of(node: ast.AST) -> Iterator[str]:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if called in _IMPORTING and node.args:
             yield from _texts(node.args[0])
+        elif called in _WORKING:
+            yield from (text.partition(":")[0] for text in _texts(node))
     elif isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "pytest_plugins" for target in node.targets):
         yield from _texts(node.value)
 

@@ -160,6 +160,28 @@ class Optimizer(_Table, frozen=True, kw_only=True):
             raise ValueError("learning_rate must be positive, warmup_share in [0, 1) and final_share in [0, 1]")
 
 
+class OwnRecipe(_Table, frozen=True, kw_only=True):
+    """A workload that only a user's own job can train: what it is called, what must be here, and what the job takes."""
+
+    schema: int
+    name: str
+    description: str
+    extra: str = ""
+    packages: tuple[str, ...] = ()
+    """Modules that must be importable."""
+    files: tuple[NeededFile, ...] = ()
+    own: dict[str, object]
+    """Taken by the job as it stands: its model, its optimizer, its command. Frozen and recorded like any recipe."""
+
+    def __post_init__(self) -> None:
+        _check_head(self.schema, self.name)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the recipe as plain builtin values, for the record and for workers."""
+        plain: dict[str, object] = msgspec.to_builtins(self)
+        return plain
+
+
 class Recipe(_Table, frozen=True, kw_only=True):
     """A workload as data: samples, input, model, optimizer."""
 
@@ -180,10 +202,7 @@ class Recipe(_Table, frozen=True, kw_only=True):
     files: tuple[NeededFile, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.schema != RECIPE_SCHEMA:
-            raise ValueError(f"schema is {self.schema}, this version reads {RECIPE_SCHEMA}")
-        if not _NAME.fullmatch(self.name):
-            raise ValueError(f"name {self.name!r} may hold lower-case letters, digits, '.', '_' and '-' only")
+        _check_head(self.schema, self.name)
         if self.num_classes < 2 or self.evaluation_batch < 1:
             raise ValueError("num_classes must be at least 2 and evaluation_batch at least 1")
 
@@ -191,3 +210,10 @@ class Recipe(_Table, frozen=True, kw_only=True):
         """Return the recipe as plain builtin values, for the record and for workers."""
         plain: dict[str, object] = msgspec.to_builtins(self)
         return plain
+
+
+def _check_head(schema: int, name: str) -> None:
+    if schema != RECIPE_SCHEMA:
+        raise ValueError(f"schema is {schema}, this version reads {RECIPE_SCHEMA}")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"name {name!r} may hold lower-case letters, digits, '.', '_' and '-' only")

@@ -9,10 +9,24 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pytest_mixgpu.errors import MissingExtraError, PlanError, WorkloadError
-from pytest_mixgpu.jobs.workloads.model import NpzData, PetsData, Recipe
+from pytest_mixgpu.jobs.workloads.model import NpzData, OwnRecipe, PetsData, Recipe
 from pytest_mixgpu.records.tables import value_of
 
-__all__ = ["Recipe", "check_files", "load_recipe", "recipe_names", "require_packages", "resolve_data_root"]
+__all__ = [
+    "AnyRecipe",
+    "OwnRecipe",
+    "Recipe",
+    "any_recipe",
+    "check_files",
+    "for_own_job_only",
+    "load_recipe",
+    "recipe_names",
+    "require_packages",
+    "resolve_data_root",
+]
+
+AnyRecipe = Recipe | OwnRecipe
+"""What a name can stand for."""
 
 DATA_VARIABLE = "MIXGPU_DATA"
 
@@ -26,7 +40,27 @@ def recipe_names(folders: tuple[Path, ...] = ()) -> tuple[str, ...]:
 
 
 def load_recipe(name: str, *, folders: tuple[Path, ...] = ()) -> Recipe:
-    """Read one recipe, strictly.
+    """Read a recipe that our jobs can train; arguments and errors are those of `any_recipe`.
+
+    Raises:
+        PlanError: it is for a job of a user's own.
+    """
+    recipe = any_recipe(name, folders=folders)
+    if isinstance(recipe, OwnRecipe):
+        raise PlanError(for_own_job_only(name))
+    return recipe
+
+
+def for_own_job_only(name: str) -> str:
+    """Say that a recipe has nothing that a job of ours could train."""
+    return (
+        f"recipe {name!r} has a table [own] and no model: only a job of your own can train it. Name that job: "
+        "`job = 'module:factory'` at the top of benchmark.toml, or --mixgpu-job=module:factory"
+    )
+
+
+def any_recipe(name: str, *, folders: tuple[Path, ...] = ()) -> AnyRecipe:
+    """Read one recipe, strictly. One with a table `own` is for a user's own job.
 
     Args:
         name: of the file, without `.toml`.
@@ -44,7 +78,8 @@ def load_recipe(name: str, *, folders: tuple[Path, ...] = ()) -> Recipe:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PlanError(f"recipe {path} cannot be read as TOML: {error}") from error
-    recipe = value_of(table, Recipe, where=f"recipe {path}")
+    kind: type[AnyRecipe] = OwnRecipe if "own" in table else Recipe
+    recipe = value_of(table, kind, where=f"recipe {path}")
     if recipe.name != name:
         raise PlanError(f"recipe {path} calls itself {recipe.name!r}; name and file name must agree")
     return recipe
@@ -55,7 +90,7 @@ def resolve_data_root(given: Path | None) -> Path:
     return (given or Path(os.environ.get(DATA_VARIABLE) or "data")).absolute()
 
 
-def check_files(recipe: Recipe, data_root: Path | None) -> None:
+def check_files(recipe: AnyRecipe, data_root: Path | None) -> None:
     """Make sure that all packages and files of a workload are here, before anything starts.
 
     Args:
@@ -73,9 +108,10 @@ def check_files(recipe: Recipe, data_root: Path | None) -> None:
         for file in recipe.files
         if not any((root / path).exists() for path in file.any_of)
     ]
-    if not missing and isinstance(recipe.data, NpzData) and not (root / recipe.data.path).is_file():
-        missing = [(str(root / recipe.data.path), "make it or copy it there; `path` in the recipe's [data] names it")]
-    if not missing and isinstance(recipe.data, PetsData):
+    data = None if isinstance(recipe, OwnRecipe) else recipe.data
+    if not missing and isinstance(data, NpzData) and not (root / data.path).is_file():
+        missing = [(str(root / data.path), "make it or copy it there; `path` in the recipe's [data] names it")]
+    if not missing and isinstance(data, PetsData):
         from pytest_mixgpu.jobs.workloads.sources.pets import missing_images
 
         missing = missing_images(root)
@@ -83,7 +119,7 @@ def check_files(recipe: Recipe, data_root: Path | None) -> None:
         raise WorkloadError(_missing_text(recipe, root, given=data_root is not None, missing=missing))
 
 
-def require_packages(recipe: Recipe) -> None:
+def require_packages(recipe: AnyRecipe) -> None:
     """Make sure that the packages of a workload can be imported, without importing them.
 
     Raises:
@@ -98,7 +134,7 @@ def require_packages(recipe: Recipe) -> None:
         )
 
 
-def _missing_text(recipe: Recipe, root: Path, *, given: bool, missing: list[tuple[str, str]]) -> str:
+def _missing_text(recipe: AnyRecipe, root: Path, *, given: bool, missing: list[tuple[str, str]]) -> str:
     """Say what is missing, where it was looked for, and how to get it."""
     if given:
         origin = "as given"

@@ -14,7 +14,7 @@ def warm_up_apart(evidence: Evidence) -> Finding:
     missing: list[str] = []
     stated: dict[str, None] = {}
     for run in _timed(evidence):
-        warmups = len(run.rounds) - len(run.measured_rounds)
+        warmups = len(run.rounds) - len(run.measured_rounds) - run.num_instrumented
         if warmups < 1:
             missing.append(f"run {run.id} ({run.header.name}) has no warm-up round")
         if not run.measured_rounds:

@@ -61,13 +61,16 @@ def _round_texts(record: RunRecord) -> dict[str, str]:
     """Write how many rounds there were, how long, and how fast. Looks at each round once: there may be very many."""
     lengths_s = [line.round_s for line in record.measured_rounds]
     planned = record.header.settings.rounds
+    num_instrumented = record.num_instrumented
+    others = f" + {num_instrumented} instrumented" if num_instrumented else ""
+    num_warmups = len(record.rounds) - len(lengths_s) - num_instrumented
     short = f" of {planned}" if len(lengths_s) < planned else ""
     ends = f"{units.format_duration(min(lengths_s))} to {units.format_duration(max(lengths_s))}" if lengths_s else ""
     # The rate of the median round, as marks and figures have it: the median of the rates is another number.
     middle_s = median(lengths_s) if lengths_s else 0.0
     rate = f"{units.format_number(samples_a_round(record) / middle_s)} samples/s" if middle_s else units.NOT_MEASURED
     return {
-        "rounds": f"{len(lengths_s)}{short} + {len(record.rounds) - len(lengths_s)} warm-up",
+        "rounds": f"{len(lengths_s)}{short} + {num_warmups} warm-up{others}",
         "median_round": units.format_duration(middle_s) if lengths_s else units.NOT_MEASURED,
         "range_round": ends if len(lengths_s) > 1 else "",
         "samples_rate": rate,
