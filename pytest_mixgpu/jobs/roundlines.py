@@ -49,21 +49,25 @@ def star_line(word: StarRound, *, index: int, warmup: bool, update_bytes: int) -
     )
 
 
-def own_line(words: Sequence[OwnRound], *, index: int, warmup: bool, participants: Sequence[int]) -> RoundLine:
+def own_line(
+    words: Sequence[OwnRound], *, index: int, warmup: bool, participants: Sequence[int], instrumented: bool = False
+) -> RoundLine:
     """The line of a round without a coordinator, from what each of its participants saw."""
     attributions = [attribute(word.stamps, None) for word in words]
     return RoundLine(
         index=index,
         warmup=warmup,
+        instrumented=instrumented,
         started_at=words[0].started_at,
         round_s=max(word.stamps.close_s for word in words),
         participants=tuple(participants),
         samples=tuple(word.samples for word in words),
         stamps=tuple(word.stamps for word in words),
-        segments=tuple(each.segments for each in attributions),
+        segments=tuple(word.segments or each.segments for word, each in zip(words, attributions, strict=True)),
         overlap_s=tuple(each.overlap_s for each in attributions),
         train_loss=tuple(word.train_loss for word in words),
         compute_cpu_s=tuple(word.compute_cpu_s for word in words),
+        communication_s=tuple(word.communication_s for word in words) if instrumented else (),
     )
 
 

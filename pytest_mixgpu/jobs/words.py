@@ -10,7 +10,7 @@ from pytest_mixgpu.jobs.star import Seen
 from pytest_mixgpu.jobs.training import TrainingTask
 from pytest_mixgpu.launch.protocol import Message
 from pytest_mixgpu.records.model import HostFacts, Link, WorkerFacts
-from pytest_mixgpu.timing.model import ParticipantStamps
+from pytest_mixgpu.timing.model import ParticipantStamps, Segment
 
 
 class _Word(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -70,6 +70,8 @@ class RunRound(_Word, frozen=True, tag="round"):
     index: int
     steps: tuple[int, ...]
     """Local steps of each participant."""
+    instrumented: bool = False
+    """Whether to tell phases apart, at a cost; asked of a user's own job only."""
 
 
 class StarRound(_Word, frozen=True, tag="star-round"):
@@ -88,6 +90,10 @@ class OwnRound(_Word, frozen=True, tag="own-round"):
     train_loss: float | None
     compute_cpu_s: float | None = None
     """CPU seconds that the process used during its compute phase; None where no CPU computes."""
+    segments: tuple[Segment, ...] = ()
+    """The phases as instruments saw them; empty: the stamps say all that is known."""
+    communication_s: float | None = None
+    """Time in which bytes moved, beside computing or not; None is unknown."""
 
 
 class Score(_Word, frozen=True, tag="score"):

@@ -31,7 +31,7 @@ class Trail:
 
     def pytest_ignore_collect(self, collection_path: Path) -> None:
         """Notice a lock in a folder that is about to be collected, or to be left out by `--ignore`."""
-        if (collection_path / LOCK_NAME).is_file() and not self._is_never_collected(collection_path):
+        if (collection_path / LOCK_NAME).is_file() and self._is_asked_for(collection_path):
             self._locked[str(collection_path)] = None
 
     @pytest.hookimpl(tryfirst=True)
@@ -50,9 +50,7 @@ class Trail:
 
     def locked_folders(self) -> list[Path]:
         """Folders with a lock that this session was asked to run, whether or not a test was found there."""
-        base = self._config.invocation_params.dir
-        named = [(base / argument.partition("::")[0]).resolve() for argument in self._config.args]
-        folders = [path if path.is_dir() else path.parent for path in named]
+        folders = [path if path.is_dir() else path.parent for path in self._named()]
         if self._config.args_source == self._config.ArgsSource.TESTPATHS:
             # Nobody named a folder: what is configured stands for the whole project.
             root = self._config.rootpath
@@ -65,5 +63,14 @@ class Trail:
         session = self._config.stash.get(SESSION, None)
         return self._spoken | ({} if session is None else session.spoken)
 
-    def _is_never_collected(self, folder: Path) -> bool:
-        return any(fnmatch(folder.name, pattern) for pattern in self._config.getini("norecursedirs"))
+    def _named(self) -> list[Path]:
+        base = self._config.invocation_params.dir
+        return [(base / argument.partition("::")[0]).resolve() for argument in self._config.args]
+
+    def _is_asked_for(self, folder: Path) -> bool:
+        """Whether a folder is collected: pytest looks at the siblings of what was named, too, and passes them by."""
+        if any(fnmatch(folder.name, pattern) for pattern in self._config.getini("norecursedirs")):
+            return False
+        named = self._named()
+        # What is no path was named as a package (`--pyargs`): anything may be meant.
+        return any(not path.exists() or folder.resolve().is_relative_to(path) for path in named)
