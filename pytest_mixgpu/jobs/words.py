@@ -120,7 +120,41 @@ class Scores(_Word, frozen=True, tag="scores"):
     scale: Scale
 
 
-Word = Listening | Connect | Opened | RunRound | StarRound | OwnRound | Score | Scoring | Scores
+class OpenedTogether(_Word, frozen=True, tag="opened-together"):
+    """One command line that runs several participants is ready."""
+
+    opened: tuple[Opened, ...]
+
+
+class RoundTogether(_Word, frozen=True, tag="round-together"):
+    """What the participants of one command line said of a round."""
+
+    rounds: tuple[OwnRound, ...]
+
+
+class End(_Word, frozen=True, tag="end"):
+    """The run is whole: end in order."""
+
+
+class Ended(_Word, frozen=True, tag="ended"):
+    """It did."""
+
+
+Word = (
+    Listening
+    | Connect
+    | Opened
+    | RunRound
+    | StarRound
+    | OwnRound
+    | Score
+    | Scoring
+    | Scores
+    | OpenedTogether
+    | RoundTogether
+    | End
+    | Ended
+)
 W = TypeVar("W", bound=Word)
 
 

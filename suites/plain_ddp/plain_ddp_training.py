@@ -1,8 +1,8 @@
 """Plain DistributedDataParallel, as one would write it without the plugin: data, model, loop, score.
 
 Gradients of one bucket are averaged while those of the next are still computed, so both overlap.
-What tells them apart is a communication hook with three marks. In rounds that are timed the marks do nothing; in the one
-instrumented round they wait for the device, and its slowdown is printed beside what it shows.
+What tells them apart is a communication hook with three marks. In rounds that are timed the marks do nothing; in the
+one instrumented round they wait for the device, and its slowdown is printed beside what it shows.
 """
 
 import hashlib
