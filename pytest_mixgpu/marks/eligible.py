@@ -41,7 +41,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     evaluator: str
     data: str
     job: str | None = None
-    """The user's own job that made the newest run; empty for ours, None accepts any."""
+    """The user's own job; empty for ours, None leaves it to the plan."""
     recipes: Mapping[str, str]
     """As the lock binds them, by workload; a workload that is not named may have any."""
 
@@ -81,7 +81,6 @@ def in_force(runs: Sequence[RunRecord], *, plan_digest: str, lock: Lock | None, 
         code=_choose(codes, [lock.bindings.code, code_digest] if lock else [code_digest]),
         evaluator=_choose(evaluators, [lock.bindings.evaluator] if lock else []),
         data=_choose(data, data_frozen),
-        job=bound[-1].header.job if bound else None,
         recipes=lock.bindings.recipes if lock else {},
     )
 

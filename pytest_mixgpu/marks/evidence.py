@@ -299,6 +299,9 @@ def gather(  # noqa: PLR0913 - one argument a source of evidence
     ]
     seeds = seeds_in_force(plan, lock, rehearsal=rehearsal)
     conditions = in_force(mine, plan_digest=plan_digest, lock=lock, code_digest=code_digest)
+    if rehearsal and mine:
+        # A rehearsal may be by another job than the plan's, but by one.
+        conditions = msgspec.structs.replace(conditions, job=mine[-1].header.job)
     joined = join(mine, conditions, plan, seeds, rehearsal=rehearsal)
     return Evidence(
         plan=plan,

@@ -127,6 +127,10 @@ def _told(text: str, width: int, tone: Tone = "plain", *, first: str = "") -> It
         yield from (Line(text=line, tone=tone) for line in _wrap(text, width, indent="    ", first=first))
 
 
+_ALWAYS_SAID = ("code-changed: ", "instruments: ")
+"""What begins so stands in the terminal whatever the word is."""
+
+
 def wrapped(text: str, width: int) -> list[str]:
     """Break one sentence into lines of neutralised text for a terminal of that width."""
     return [clean_for_log(line) for line in _wrap(text, width, indent="    ")]
@@ -139,8 +143,8 @@ def _mark_lines(row: MarkRow, label_width: int, width: int) -> Iterator[Line]:
 
 
 def _change_lines(rows: Sequence[MarkRow], width: int) -> Iterator[Line]:
-    """Name once what changed behind several marks, also behind one that passed."""
-    said = dict.fromkeys(text for row in rows for text in row.details if text.startswith("code-changed: "))
+    """Name once what changed behind several marks and what instruments cost, also behind one that passed."""
+    said = dict.fromkeys(text for row in rows for text in row.details if text.startswith(_ALWAYS_SAID))
     for change in said:
         yield from (Line(text=text) for text in _wrap(change, width, indent="    ", first="  "))
 

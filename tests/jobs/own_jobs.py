@@ -98,7 +98,8 @@ class Doctored(PlainJob):
         self._method, self._change = method, change
 
     def start(self) -> Start:
-        return self._do("start", super().start())
+        start: Start = self._do("start", super().start())
+        return start
 
     def run_round(self, index: int) -> RoundLine:
         line = super().run_round(index)

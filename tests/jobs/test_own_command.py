@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import psutil
@@ -29,11 +30,10 @@ def bare_launcher() -> Iterator[LocalLauncher]:
         yield launcher
 
 
-def run_command(folder: Path, launcher: LocalLauncher, fault: str = "", **options: object) -> RunRecord:
+def run_command(folder: Path, launcher: LocalLauncher, fault: str = "none", **options: Any) -> RunRecord:
     """Run the made-up command line; `own` overrides its table."""
-    own = {"command": ["{python}", "own_command.py", fault], "silence_s": 30.0, "instrumented_rounds": 1}
-    own |= options.pop("own", {})  # type: ignore[operator]
-    own["command"] = [word for word in own["command"] if word]  # type: ignore[attr-defined]
+    own: dict[str, object] = {"command": ["{python}", "own_command.py", fault], "silence_s": 30.0}
+    own |= {"instrumented_rounds": 1} | options.pop("own", {})
     recipe = OwnRecipe(schema=1, name="commanded", description="nothing is trained", own=own)
 
     def make(setup: JobSetup) -> object:
