@@ -24,6 +24,7 @@ BLOCK = re.compile(
 BLOCKS = {found["name"]: found["text"] for found in BLOCK.finditer(README)}
 PLAN_FILES = ("plan-file", "plan-recipe", "plan-data", "plan-suite-file")
 """Blocks that are files, each with its path in a comment on its first line."""
+OWN_JOB = ("own-job-file", "own-job-command")
 OUR_FLAG = re.compile(r"(?<![\w-])--(?:gpus|emulate|mixgpu-[a-z-]+|passmark-[a-z-]+)")
 
 # torch is looked for, not imported: pytester forgets what a test imports, and torch does not bear a second import.
@@ -53,7 +54,7 @@ def test_every_block_has_a_name() -> None:
     """A block that no test knows is a block that nobody checks."""
     assert README.count("\n```") == 2 * len(BLOCKS)
     own_suites = {"own-suite-file", "own-suite-commands", "own-suite-amend", *PLAN_FILES, "plan-commands"}
-    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "outside"} | own_suites
+    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "outside", *OWN_JOB} | own_suites
 
 
 @pytest.mark.parametrize("name", ["set-up", "main", "tests"])
@@ -76,7 +77,14 @@ def test_extras_that_are_installed_exist() -> None:
     [
         words
         for words in commands(
-            "main", "devices", "fleet", "outside", "own-suite-commands", "own-suite-amend", "plan-commands"
+            "main",
+            "devices",
+            "fleet",
+            "outside",
+            "own-job-command",
+            "own-suite-commands",
+            "own-suite-amend",
+            "plan-commands",
         )
         if words[0] == "pytest"
     ],
