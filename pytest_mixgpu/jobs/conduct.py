@@ -8,9 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.jobs.code import code_seen
@@ -18,20 +16,21 @@ from pytest_mixgpu.jobs.crewjob import JobSetup
 from pytest_mixgpu.jobs.factory import job_for
 from pytest_mixgpu.jobs.messages import Scale
 from pytest_mixgpu.jobs.progress import describe_evaluation, describe_instrumented, describe_round, describe_start
+from pytest_mixgpu.jobs.watching import DeviceWatch, InterferenceMeter, Watcher
 from pytest_mixgpu.launch.protocol import Limits
 from pytest_mixgpu.records.ledger import utc_now
 from pytest_mixgpu.records.model import Fault, Outcome, Span
 from pytest_mixgpu.records.plan import EvaluationPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from pytest_mixgpu.jobs.protocol import Job
     from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.records.model import Evaluation, Header, Line, RoundLine, RunRecord, Start
 
-__all__ = ["DEFAULT_LIMITS", "InterferenceMeter", "Writer", "conduct", "job_for"]
+__all__ = ["DEFAULT_LIMITS", "DeviceWatch", "InterferenceMeter", "Writer", "conduct", "job_for"]
 
 DEFAULT_LIMITS = Limits(progress_s=120.0)
 """Workers show progress at every step, batch and piece of an update, so this bounds one of these, not a round."""
@@ -52,16 +51,6 @@ class Writer(Protocol):
         """Add the last line, seal the record and read it."""
 
 
-class InterferenceMeter(Protocol):
-    """Who else uses the leased cores."""
-
-    def sample(self) -> Any:
-        """Read all counters now."""
-
-    def foreign_share(self, since: Any) -> Mapping[int, float | None]:
-        """By core, the share that foreign processes took from then to now."""
-
-
 def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else owns
     header: Header,
     recipe: AnyRecipe,
@@ -71,6 +60,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str], None] | None = None,
     interference: InterferenceMeter | None = None,
+    watch: DeviceWatch | None = None,
     evaluation: EvaluationPlan = _DEFAULT_EVALUATION,
     leased_at: float | None = None,
     data_root: Path | None = None,
@@ -87,6 +77,7 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
         limits: how long silence of a worker is borne.
         progress: told in a sentence how far the run is.
         interference: who else uses the cores of the pool; None leaves it unknown.
+        watch: what becomes of the devices meanwhile, while this runs; None leaves it unknown.
         evaluation: the declared evaluator of final weights.
         leased_at: `time.monotonic()` when the devices were leased; None is now.
         data_root: where files of the workload lie.
@@ -113,7 +104,9 @@ def conduct(  # noqa: PLR0913 - each is a part of the run that somebody else own
         code=code_seen(),
         say=say,
     )
-    return _Conductor(setup, writer, say, interference, leased_at).conduct(make_job)
+    with contextlib.nullcontext() if watch is None else watch:
+        watcher = Watcher(header.pool, host=header.host.host, meter=interference, watch=watch)
+        return _Conductor(setup, writer, say, watcher, leased_at).conduct(make_job)
 
 
 class _Conductor:
@@ -122,13 +115,13 @@ class _Conductor:
         setup: JobSetup,
         writer: Writer,
         say: Callable[[str], None],
-        interference: InterferenceMeter | None,
+        watcher: Watcher,
         leased_at: float | None,
     ) -> None:
         self._setup = setup
         self._writer = writer
         self._say = say
-        self._interference = interference
+        self._watcher = watcher
         now_s = time.monotonic()
         self._leased_s = now_s if leased_at is None else leased_at
         self._spans = [Span("lease", 0.0, now_s - self._leased_s)]
@@ -168,7 +161,7 @@ class _Conductor:
         began_s = time.monotonic()
         self._say(describe_start(len(header.pool)))
         with self._moving():
-            start = job.start()
+            start = self._watcher.seen_before(job.start())
         self._writer.write(start)
         self._count(_moved_at_start(start, header))
         self._say(f"ready after {time.monotonic() - began_s:.1f} s")
@@ -197,17 +190,8 @@ class _Conductor:
             self._say(describe_instrumented(line, lines, number=index - job.num_rounds + 1, total=num_instrumented))
 
     def _run_round(self, job: Job, index: int) -> RoundLine:
-        if self._interference is None:
-            line = job.run_round(index)
-            return msgspec.structs.replace(line, foreign_share=(None,) * len(line.participants))
-        before = self._interference.sample()
-        line = job.run_round(index)
-        shares = self._interference.foreign_share(before)
-        devices = [self._setup.header.pool.devices[participant] for participant in line.participants]
-        return msgspec.structs.replace(
-            line,
-            foreign_share=tuple(shares.get(each.ordinal) if each.vendor == "cpu" else None for each in devices),
-        )
+        self._watcher.begin()
+        return self._watcher.seen_in(job.run_round(index))
 
     @contextlib.contextmanager
     def _moving(self) -> Iterator[None]:
@@ -245,15 +229,17 @@ class _Conductor:
             # In any case: an open record stays locked for as long as this process lives.
             code = code_seen()
             record = self._writer.close(
-                Outcome(
-                    status=status,
-                    finished_at=utc_now(),
-                    reason=reason,
-                    spans=tuple(self._spans),
-                    leased_s=time.monotonic() - self._leased_s,
-                    moved_bytes=None if self._is_moving else self._moved_bytes,
-                    code_digest=code.digest,
-                    code_touched=code.touched,
+                self._watcher.seen_after(
+                    Outcome(
+                        status=status,
+                        finished_at=utc_now(),
+                        reason=reason,
+                        spans=tuple(self._spans),
+                        leased_s=time.monotonic() - self._leased_s,
+                        moved_bytes=None if self._is_moving else self._moved_bytes,
+                        code_digest=code.digest,
+                        code_touched=code.touched,
+                    )
                 )
             )
         return record

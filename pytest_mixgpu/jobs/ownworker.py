@@ -177,7 +177,7 @@ class WorkContext:
         made: list[TCPStore] = []
 
         def listen() -> tuple[str, int]:
-            host = self._task.bind or socket.gethostname()
+            host = self._task.bind or host_address()
             # The store is up before anybody is told where; its port is the kernel's choice.
             made.append(TCPStore(host, 0, self.world_size, is_master=True, wait_for_workers=False))
             return host, made[0].port

@@ -6,15 +6,16 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_mixgpu.jobs.code import code_paths, evaluator_paths
+from pytest_mixgpu.jobs.workloads.model import OwnRecipe
 from pytest_mixgpu.marks.differences import plain
 from pytest_mixgpu.marks.lock_file import Bindings, Contents
 from pytest_mixgpu.marks.present import Present
 from pytest_mixgpu.plugin.measure import code_digests, package_root
 from pytest_mixgpu.records.digests import canonical_digest
-from pytest_mixgpu.records.sources import source_digests, sources_of, sources_of_module
+from pytest_mixgpu.records.sources import source_digests, sources_of, sources_of_job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_mixgpu.plugin.suites import Suite
@@ -97,7 +98,9 @@ def present_of(
         if plan is not None and plan.own_job:
             # The job stands behind every number of the suite, as the test does that judges it.
             module = plan.own_job.partition(":")[0]
-            parts[id_] |= sources_of_module(module, folder=suite.folder, root=root, search=further, without=(package,))
+            parts[id_] |= sources_of_job(
+                module, _named_by_command(suite), folder=suite.folder, root=root, search=further, without=(package,)
+            )
     return Present(
         bindings=Bindings(
             plan=suite.plan_digest,
@@ -122,6 +125,15 @@ def present_of(
 @cache
 def _sources_of(place: Place, folder: Path, root: Path, search: tuple[Path, ...], package: Path) -> dict[str, str]:
     return sources_of(place.file, place.name, folder=folder, root=root, search=search, without=(package,))
+
+
+def _named_by_command(suite: Suite) -> Iterator[Path]:
+    """The files of the suite that the command line of a job names: its script, its configuration."""
+    for recipe in suite.recipes.values():
+        own = recipe.own if isinstance(recipe, OwnRecipe) else {}
+        command = own.get("command", ())
+        words = [word for word in command if isinstance(word, str)] if isinstance(command, list | tuple) else []
+        yield from (path for word in words if (path := suite.folder / word).is_file())
 
 
 def _between(folder: Path, root: Path) -> tuple[Path, ...]:

@@ -66,7 +66,7 @@ class Experiment:
         pool: Callable[[], Pool],
         launcher: Callable[[], Launcher],
         say: Callable[[str], None],
-        hold: Callable[[Pool], AbstractContextManager[None]],
+        hold: Callable[[Pool], AbstractContextManager[Pool]],
     ) -> None:
         if suite.plan is None:
             raise PlanError(f"{suite.plan_path}: there is no plan")

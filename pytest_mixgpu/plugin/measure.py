@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pytest_mixgpu.devices.alike import stand_ins
 from pytest_mixgpu.devices.interference import Interference
-from pytest_mixgpu.devices.model import Pool
+from pytest_mixgpu.devices.model import Device, Pool
 from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.checked import checked
 from pytest_mixgpu.jobs.code import code_paths, code_seen, evaluator_paths
@@ -93,7 +94,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     recipe: AnyRecipe
     digests: Digests
     split: str
-    hold: Callable[[Pool], AbstractContextManager[None]]
+    hold: Callable[[Pool], AbstractContextManager[Pool]]
     data_root: Path | None
     say: Callable[[str], None]
     anchoring: Anchoring
@@ -126,7 +127,8 @@ def make_runs(
     """
     records: list[RunRecord] = []
     devices = {device.id: device for run in planned for device in run.pool.devices}
-    with measurement.hold(Pool(devices=tuple(devices.values()))):
+    with measurement.hold(Pool(devices=tuple(devices.values()))) as held:
+        planned = _on_devices(planned, dict(zip(devices, held.devices, strict=True)))
         meter = _Meter()
         # All at once and before the first round, so that no preload goes on beside a measurement; the first run pays.
         environments = {device.environment for run in planned for device in run.pool.devices}
@@ -142,6 +144,21 @@ def make_runs(
             if records[-1].status != "completed":
                 break
     return tuple(records)
+
+
+def _on_devices(planned: tuple[PlannedRun, ...], held: Mapping[str, Device]) -> tuple[PlannedRun, ...]:
+    """The same runs on the devices that were leased, which are of the same exact parts as those that were planned."""
+
+    def serve(device: Device) -> Device:
+        found = held[device.id]
+        if found.id == device.id:
+            return device
+        return stand_ins(device, (found,))[-1]
+
+    return tuple(
+        msgspec.structs.replace(run, pool=Pool(devices=tuple(serve(device) for device in run.pool.devices)))
+        for run in planned
+    )
 
 
 def make_run(  # noqa: PLR0913 - one argument a property of the run
@@ -179,6 +196,7 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         writer=writer,
         progress=say,
         interference=Interference(cores) if cores else None,
+        watch=Watch(run.pool.devices),
         evaluation=measurement.staging.evaluation,
         leased_at=meter.since_s,
         data_root=measurement.data_root,

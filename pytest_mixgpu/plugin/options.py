@@ -38,6 +38,8 @@ class Options:
     records: tuple[Path, ...]
     report: Path
     wait_s: float
+    leases: Path | None
+    """Folder of the locks; None is the environment's, else the one that all users share."""
     official: bool
     anchors: tuple[str, ...]
     """How the ledger's head is kept outside: `git`, `ssh:` with a key's path, `tsa:` with an address."""
@@ -121,6 +123,12 @@ def add(parser: pytest.Parser) -> None:
         help="wait this long for a busy device instead of refusing (default: 0)",
     )
     group.addoption(
+        "--mixgpu-leases",
+        metavar="DIR",
+        help="folder of the device locks, one and the same for all who must not use a device at once "
+        "(default: $MIXGPU_LEASES, else pytest-mixgpu-leases in /tmp)",
+    )
+    group.addoption(
         "--mixgpu-official",
         action="store_true",
         help="fail on any qualifier, on inconclusive, disturbed, code-changed, unanchored, committed-late and "
@@ -189,6 +197,7 @@ def read(config: pytest.Config) -> Options:
     get = config.getoption
     report = get("--mixgpu-report")
     data = get("--mixgpu-data")
+    leases = get("--mixgpu-leases")
     options = Options(
         gpus=get("--gpus"),
         launcher=get("--mixgpu-launcher"),
@@ -201,6 +210,7 @@ def read(config: pytest.Config) -> Options:
         records=tuple(_from_invocation(config, folder) for folder in get("--mixgpu-records")),
         report=config.rootpath / "reports" if report is None else _from_invocation(config, report),
         wait_s=get("--mixgpu-wait"),
+        leases=None if leases is None else _unresolved(config, leases),
         official=get("--mixgpu-official"),
         anchors=tuple(dict.fromkeys(_from_there(config, text) for text in get("--mixgpu-anchor"))),
         signers=_file(config, "--mixgpu-signers"),
@@ -219,6 +229,11 @@ def read(config: pytest.Config) -> Options:
 
 def _from_invocation(config: pytest.Config, text: str) -> Path:
     return (config.invocation_params.dir / text).resolve()
+
+
+def _unresolved(config: pytest.Config, text: str) -> Path:
+    """A path whose last part is not followed, should it be a link."""
+    return (config.invocation_params.dir / text).absolute()
 
 
 def _file(config: pytest.Config, flag: str) -> Path | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink, DeviceSeen, Pool
+from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink, DeviceSeen, Pool, Sampling
 from pytest_mixgpu.timing.model import CoordinatorStamps, ParticipantStamps, Segment
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     num_parameters: int
     update_bytes: int
     """Bytes of one update on the wire; 0 without an exchange."""
+    device_seen: tuple[DeviceSeen | None, ...] = ()
+    """What was seen of each device of the pool before the first round; None is nothing."""
 
 
 class RoundLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="line", tag="round"):
@@ -295,6 +297,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Of the code that produced the number, taken again at the end; empty: not taken."""
     code_touched: tuple[str, ...] = ()
     """Files of that code that somebody wrote since the session first looked at them, whatever they held in the end."""
+    device_seen: tuple[DeviceSeen | None, ...] = ()
+    """What was seen of each device of the pool after the last round; None is nothing."""
+    sampling: Sampling | None = None
+    """How the devices were watched; None: they were not."""
 
 
 Line = Header | Start | RoundLine | Evaluation | Fault | Outcome

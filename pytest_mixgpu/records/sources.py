@@ -57,15 +57,30 @@ def sources_of(  # noqa: PLR0913 - one argument for each thing that decides what
     return digests
 
 
-def sources_of_module(
-    module: str, *, folder: Path, root: Path, search: Sequence[Path] = (), without: Collection[Path] = ()
+def sources_of_job(  # noqa: PLR0913 - one argument for each thing that decides what is found
+    module: str,
+    files: Iterable[Path] = (),
+    *,
+    folder: Path,
+    root: Path,
+    search: Sequence[Path] = (),
+    without: Collection[Path] = (),
 ) -> dict[str, str]:
-    """Return the SHA-256 of a module and of what it imports, by path relative to the suite; arguments as `sources_of`.
+    """Return the SHA-256 of a user's own job and of what it imports, by path relative to the suite.
 
-    Empty where it is found in none of the folders: it is installed, or nowhere.
+    A module that is found in none of the folders is installed, or nowhere: it has no entry.
+
+    Args:
+        module: of the factory.
+        files: that a command line names.
+        folder: as in `sources_of`, and so the rest.
+        root: likewise.
+        search: likewise.
+        without: likewise.
     """
     places = _Places(root, search=(folder, *search), without=without)
-    first = (path for place in (folder, *search, root) for path in _files_of(place, module))
+    first = [path for place in (folder, *search, root) for path in _files_of(place, module)]
+    first += [path.resolve() for path in files]
     return {
         readable(Path(os.path.relpath(path, folder.resolve())).as_posix()): _sha256(significant_content(path))
         for path in places.closure(path for path in first if places.is_ours(path))

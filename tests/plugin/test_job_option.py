@@ -6,6 +6,7 @@ import pytest
 
 from tests.plugin.bench import USAGE_ERROR, Bench, prose
 
+OWN_COMMAND = Path(__file__).parents[1] / "jobs" / "own_command.py"
 PLAN = """\
 schema = 1
 id = "own"
@@ -271,6 +272,22 @@ def test_a_job_that_fails_is_told(tmp_path: Path) -> None:
     assert "raised OSError (setup): no bed" in prose(result)
     assert "UNJUDGED" == bench.verdicts("own")["own-rate"].word
     assert ["failed"] == [run.status for run in bench.store().records("own")]
+
+
+def test_a_command_line_is_a_job(tmp_path: Path) -> None:
+    """The plan names the adapter, the recipe the command; the lock binds its script."""
+    bench = own_suite(tmp_path / "own", job="pytest_mixgpu.jobs.command:job")
+    bench.edit("recipes/naps.toml", "nap_s = 0.004", 'command = ["{python}", "own_command.py"]')
+    bench.write("own_command.py", OWN_COMMAND.read_text("utf-8"))
+    bench.freeze()
+
+    bench.pytest("--gpus=cpu:2").assert_outcomes(passed=1)
+    bench.edit("own_command.py", "0.005", "0.001")
+    bench.pytest("--mixgpu-records=reports", "--mixgpu-report=reports2")
+
+    verdict = bench.verdicts("own", "reports2")["own-rate"]
+    assert {"self-reported", "code-changed"} <= set(verdict.notes)
+    assert any("own_command.py" in text for text in verdict.details)
 
 
 def test_records_and_job_contradict_each_other(measured: tuple[Bench, pytest.RunResult]) -> None:
