@@ -156,7 +156,8 @@ def card_facts(name: str, index: int, *, memory_gib: float, capability: tuple[in
         "nvmlDeviceGetPciInfo": pci_info(f"00000000:{index * 16 + 1:02X}:00.0"),
         "nvmlDeviceGetMemoryInfo": {"total": int(memory_gib * 2**30), "free": 2**30, "used": 2**20},
         "nvmlDeviceGetCudaComputeCapability": list(capability),
-        "nvmlDeviceGetNumaNodeId": 0,
+        "nvmlDeviceGetMemoryAffinity": [1 << (index % 2), 0],
+        "nvmlDeviceGetCpuAffinity": [0xFF << 8 * (index % 2), 0],
         "nvmlDeviceGetVbiosVersion": "94.02.5C.00.03",
         ("nvmlDeviceGetClockInfo", 1): 210,
         ("nvmlDeviceGetMaxClockInfo", 1): 1740,
@@ -176,6 +177,11 @@ def uuid_of(index: int) -> str:
     return f"GPU-{index:08x}-aaaa-bbbb-cccc-0123456789ab"
 
 
+def slice_uuid(index: int) -> str:
+    """The UUID of a made-up slice."""
+    return f"MIG-{index:08x}-a75d-5afc-978f-d2f1294409fd"
+
+
 def pci_info(bus_id: str) -> Facts:
     """Where a card is plugged in, as the library writes it: `00000000:3B:00.0`."""
     return {"busId": bus_id, "busIdLegacy": bus_id[4:]}
@@ -183,7 +189,10 @@ def pci_info(bus_id: str) -> Facts:
 
 def a40_host(num_cards: int = 4) -> FakeLibrary:
     """Cards of one kind; the first two are joined by four links, the others meet at the processor."""
-    cards = [card_facts("NVIDIA A40", index, memory_gib=44.99, capability=(8, 6)) for index in range(num_cards)]
+    cards = [
+        card_facts("NVIDIA A40", index, memory_gib=44.99, capability=(8, 6), nvmlDeviceGetNumGpuCores=10752)
+        for index in range(num_cards)
+    ]
     for one, other in ((0, 1), (1, 0)):
         if max(one, other) < num_cards:
             for link in range(4):
@@ -205,7 +214,9 @@ def mig_host() -> FakeLibrary:
     slices = [
         {
             "nvmlDeviceGetName": f"NVIDIA H100 80GB HBM3 MIG {profile}",
-            "nvmlDeviceGetUUID": f"MIG-0000000{index}-a75d-5afc-978f-d2f1294409fd",
+            "nvmlDeviceGetUUID": slice_uuid(index),
+            "nvmlDeviceGetGpuInstanceId": index + 1,
+            "nvmlDeviceGetComputeInstanceId": 0,
             "nvmlDeviceGetMemoryInfo": {"total": memory_gib * 2**30, "free": 0, "used": 0},
             "nvmlDeviceGetAttributes": {"multiprocessorCount": num_units, "memorySizeMB": memory_gib * 1024},
         }
@@ -230,6 +241,7 @@ def vgpu_host() -> FakeLibrary:
         "nvmlDeviceGetPersistenceMode": Fault(UNKNOWN_ERROR),
         ("nvmlDeviceGetTemperature", 0): Fault(NOT_SUPPORTED),
         ("nvmlDeviceGetClockInfo", 1): Fault(NOT_SUPPORTED),
-        "nvmlDeviceGetNumaNodeId": -1,
+        "nvmlDeviceGetMemoryAffinity": Fault(NOT_SUPPORTED),
+        "nvmlDeviceGetCpuAffinity": Fault(NOT_SUPPORTED),
     }
     return FakeLibrary(facts | silent)

@@ -35,7 +35,10 @@ def allocate(spec: PoolSpec, inventory: Inventory, *, avoid: Collection[str] = (
     """
     devices = sorted(inventory.devices, key=lambda device: device.id in avoid)
     if spec.is_auto:
-        gpus = tuple(device for device in inventory.devices if device.vendor != "cpu")
+        if inventory.refusals:
+            # Computing on cores instead would not be what the caller's list asks for.
+            raise PoolShortfallError(f"{' '.join(f'{_sentence(text)}.' for text in inventory.refusals)}")
+        gpus = tuple(device for device in inventory.devices if device.vendor != "cpu" and not _is_cut_up(device))
         chosen = gpus or tuple(device for device in inventory.devices if device.vendor == "cpu")
         if not chosen:
             raise PoolShortfallError("auto found neither a GPU nor a core on this machine.")
@@ -93,7 +96,8 @@ class _Choice:
                 msgspec.structs.replace(core, kind=cpu_kind.name, environment=cpu_kind.environment) for core in cores
             ]
         elif term.is_vendor:
-            matching = [device for device in self._left if device.vendor == VENDOR_WORDS[term.name]]
+            vendor = VENDOR_WORDS[term.name]
+            matching = [device for device in self._left if device.vendor == vendor and not _is_cut_up(device)]
         else:
             matching = [device for device in self._left if device.kind == term.name and not _is_cut_up(device)]
             return self._take_alike(term, matching)
@@ -167,7 +171,8 @@ class _Choice:
 
 def _is_cut_up(device: Device) -> bool:
     """Whether a whole card has slices: what runs on it then is a slice, whatever its name says."""
-    return "mig" in device.flags and "-mig-" not in device.kind and "vgpu" not in device.flags
+    is_card = not device.id.startswith("MIG-") and "-mig-" not in device.kind
+    return is_card and "mig" in device.flags and "vgpu" not in device.flags
 
 
 def _by_memory(devices: Sequence[Device]) -> list[list[Device]]:

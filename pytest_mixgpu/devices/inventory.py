@@ -1,21 +1,18 @@
 """What is here: from the machine to an `Inventory` of devices with exact kinds. Imports no torch into this process.
 
 Each source looks for devices in its own way; a fake one stands in for hardware that is not there. Cores are taken from
-this process's affinity. GPUs are asked of torch, in a process of its own and only where a GPU driver shows its nodes.
+this process's affinity, GPUs from their makers' own interfaces: torch uses devices, and never lists them.
 """
 
-import os
-import re
-import socket
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
 from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
-from pytest_mixgpu.devices.model import Device, Pool
+from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink, Pool
+from pytest_mixgpu.devices.numa import write_list
 
 
 class Inventory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,6 +22,12 @@ class Inventory(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """GPUs in the order of their ordinals, then cores: one of each physical core first, its siblings after."""
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    refusals: tuple[str, ...] = ()
+    """Those of the notes that say why the caller's list of devices was not followed: no GPU was chosen by guessing."""
+    facts: tuple[DeviceFacts, ...] = ()
+    """What the host says of its GPUs now."""
+    links: tuple[DeviceLink, ...] = ()
+    """Between GPUs of this inventory."""
 
     @property
     def gpus(self) -> tuple[Device, ...]:
@@ -44,70 +47,44 @@ class Source(Protocol):
         """List what is there; what cannot be looked at is a note, not an error."""
 
 
-class CpuSource:
-    """The cores that this process may run on.
-
-    Args:
-        root: where `/proc` and `/sys` are.
-    """
-
-    def __init__(self, *, root: Path = Path("/")) -> None:
-        self._root = root
-
-    def look(self) -> Inventory:
-        """List the cores, physical ones first."""
-        host = socket.gethostname()
-        name = self._model()
-        cores = sorted(os.sched_getaffinity(0), key=lambda core: (self._sibling_rank(core), core))
-        devices = tuple(_core(host, core, name) for core in cores)
-        quota = self._quota()
-        if quota is None or quota >= len(cores):
-            return Inventory(devices=devices)
-        note = (
-            f"this container may use the time of {quota:g} cores, and sees {len(cores)}: more participants than "
-            "that are held back by the kernel, which no sampler sees"
-        )
-        return Inventory(devices=devices, notes=(note,))
-
-    def _model(self) -> str:
-        pattern = r"^(?:model name|cpu model|Processor|uarch)\s*:\s*(\S.*)$"
-        match = re.search(pattern, self._read("proc/cpuinfo"), re.MULTILINE)
-        return match[1].strip() if match else f"{os.uname().machine} CPU"
-
-    def _sibling_rank(self, core: int) -> int:
-        """0 for the first hardware thread of a physical core: two participants fit badly on one."""
-        text = self._read(f"sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
-        return sum(1 for sibling in _cores_of(text) if sibling < core)
-
-    def _quota(self) -> float | None:
-        """The cores' worth of time that a control group leaves; None is no limit."""
-        parts = self._read("sys/fs/cgroup/cpu.max").split()
-        if not parts:
-            parts = [self._read(f"sys/fs/cgroup/cpu/cpu.cfs_{part}_us").strip() for part in ("quota", "period")]
-        if not all(part.isdigit() and int(part) for part in parts):
-            return None
-        return int(parts[0]) / int(parts[1])
-
-    def _read(self, name: str) -> str:
-        """Read a file of the kernel; one that is not there says nothing."""
-        try:
-            return (self._root / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-
-
 def take_inventory(sources: Sequence[Source] | None = None) -> Inventory:
     """Look for devices.
 
     Args:
-        sources: where to look; None is GPUs by torch, then this machine's cores.
+        sources: where to look; None is this machine's GPUs, then its cores.
     """
-    from pytest_mixgpu.devices.torch_source import TorchSource
-
-    found = [source.look() for source in ((TorchSource(), CpuSource()) if sources is None else sources)]
+    found = [source.look() for source in (own_sources() if sources is None else sources)]
     return Inventory(
         devices=tuple(device for inventory in found for device in inventory.devices),
         notes=tuple(note for inventory in found for note in inventory.notes),
+        refusals=tuple(refusal for inventory in found for refusal in inventory.refusals),
+        facts=tuple(facts for inventory in found for facts in inventory.facts),
+        links=tuple(link for inventory in found for link in inventory.links),
+    )
+
+
+def own_sources() -> tuple[Source, ...]:
+    """Where this machine's devices are found."""
+    from pytest_mixgpu.devices.amd import AmdSource
+    from pytest_mixgpu.devices.cpu import CpuSource
+    from pytest_mixgpu.devices.nvidia import NvidiaSource
+
+    return NvidiaSource(), AmdSource(), CpuSource()
+
+
+def facts_about(
+    devices: Iterable[Device], inventory: Inventory
+) -> tuple[tuple[DeviceFacts, ...], tuple[DeviceLink, ...]]:
+    """What an inventory says of some of its devices, and of the ways between them.
+
+    Args:
+        devices: those that are asked about.
+        inventory: of the host where they are.
+    """
+    ids = {device.id for device in devices}
+    return (
+        tuple(facts for facts in inventory.facts if facts.device_id in ids),
+        tuple(link for link in inventory.links if {link.from_id, link.to_id} <= ids),
     )
 
 
@@ -117,12 +94,15 @@ def describe(inventory: Inventory) -> list[str]:
     Args:
         inventory: what was found.
     """
-    lines = [f"  {device.kind:<20} {identity(device)}  {device.id}" for device in inventory.gpus]
+    facts = {each.device_id: each for each in inventory.facts}
+    lines = [line for device in inventory.gpus for line in _gpu_lines(device, facts.get(device.id))]
     if not lines:
         lines = ["  no GPU"]
+    names = {device.id: f"{device.vendor} {device.ordinal}" for device in inventory.gpus}
+    lines += [f"  {names[link.from_id]} - {names[link.to_id]}: {link.path}" for link in inventory.links]
     for (name, host), count in Counter((core.name, core.host) for core in inventory.cores).items():
         numbers = [core.ordinal for core in inventory.cores if (core.name, core.host) == (name, host)]
-        lines.append(f"  {'cpu':<20} {count} x {name} on {host}, cores {_ranges(numbers)}")
+        lines.append(f"  {'cpu':<20} {count} x {name} on {host}, cores {write_list(numbers)}")
     if inventory.cores:
         kinds = "; ".join(f"{kind.name} ({kind.description})" for kind in CPU_KINDS.values())
         lines.append(f"  A core serves as any CPU kind: {kinds}")
@@ -132,6 +112,38 @@ def describe(inventory: Inventory) -> list[str]:
         *lines,
         *(f"  Note: {note}" for note in inventory.notes),
     ]
+
+
+def _gpu_lines(device: Device, facts: DeviceFacts | None) -> list[str]:
+    """A line that names a device, and one that says how it is set up; what is unknown is said to be so."""
+    lines = [f"  {device.kind:<20} {identity(device)}  {device.id}"]
+    if device.inferred:
+        lines.append(f"{'':<22} by what else it reports it may be {' or '.join(device.inferred)}")
+    if facts is None:
+        return lines
+    parts = [
+        f"{device.vendor} {device.ordinal}",
+        f"PCI {device.pci_address or 'unknown'}",
+        f"NUMA node {'unknown' if device.numa_node is None else device.numa_node}"
+        + (f" (cores {facts.near_cores})" if facts.near_cores else ""),
+        f"driver {facts.driver or 'unknown'}",
+        f"power cap {_quantity(facts.power_cap_w, 'W')} of {_quantity(facts.default_power_cap_w, 'W')} by default",
+        f"clock {_quantity(facts.clock_mhz, 'MHz')} of {_quantity(facts.max_clock_mhz, 'MHz')}",
+        _quantity(facts.temperature_c, "°C", before="temperature "),
+        f"ECC {_switch(facts.has_ecc)}",
+        f"persistence {_switch(facts.is_persistent)}",
+    ]
+    parts += [f"firmware {facts.firmware}"] if facts.firmware else []
+    parts += [f"partition {facts.partition}"] if facts.partition else []
+    return [*lines, f"{'':<22} {', '.join(parts)}"]
+
+
+def _quantity(value: float | None, unit: str, *, before: str = "") -> str:
+    return f"{before}unknown" if value is None else f"{before}{value:g} {unit}"
+
+
+def _switch(value: bool | None) -> str:  # noqa: FBT001 - the value is what is said
+    return "unknown" if value is None else "on" if value else "off"
 
 
 def identity(device: Device) -> str:
@@ -145,38 +157,3 @@ def identity(device: Device) -> str:
         "unknown memory" if device.memory_bytes is None else f"{device.memory_bytes / 2**30:.1f} GiB",
     ]
     return ", ".join(parts) + (f" ({', '.join(device.flags)})" if device.flags else "")
-
-
-def _core(host: str, core: int, name: str) -> Device:
-    kind = CPU_KINDS["cpu"]
-    return Device(
-        id=f"cpu:{host}:{core}",
-        kind=kind.name,
-        name=name,
-        vendor="cpu",
-        host=host,
-        ordinal=core,
-        architecture=os.uname().machine,
-        environment=kind.environment,
-    )
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Write numbers as a kernel does: `0-3,8`."""
-    runs: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-def _cores_of(text: str) -> list[int]:
-    """Read a kernel's list of cores: `0-3,8`."""
-    cores: list[int] = []
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        if first.isdigit():
-            cores.extend(range(int(first), int(last if last.isdigit() else first) + 1))
-    return cores

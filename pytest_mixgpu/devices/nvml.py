@@ -26,6 +26,7 @@ GONE: Final = {
 }
 """Codes of errors after which nothing more can be asked; every other error is about one value alone."""
 
+LIBRARY_NOT_FOUND: Final = 12
 _FUNCTION_NOT_FOUND: Final = 13
 _NO_NUMBER: Final = frozenset({-1, 2**32 - 1, 2**64 - 1})
 _NO_TEXT: Final = frozenset({"", "n/a", "[n/a]", "not supported", "[not supported]", "unknown", "[unknown error]"})
@@ -198,7 +199,7 @@ class PynvmlLibrary:
         try:
             import pynvml
         except ImportError as error:
-            raise NvmlError(12, "nvidia-ml-py is not installed", "import pynvml") from error
+            raise NvmlError(LIBRARY_NOT_FOUND, "nvidia-ml-py is not installed", "import pynvml") from error
         self._module: Any = pynvml
 
     def call(self, function: str, *arguments: Any) -> Any:

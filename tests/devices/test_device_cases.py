@@ -13,7 +13,7 @@ from pytest_mixgpu.devices.catalog import kind_of
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, Vendor
 from pytest_mixgpu.devices.spec import PoolSpec
-from pytest_mixgpu.devices.visible import visible_devices
+from pytest_mixgpu.devices.visible import cuda_visible, rocm_visible
 from pytest_mixgpu.errors import PoolShortfallError, SpecError
 from tests.fakes import FakeMachine, fake_gpu
 
@@ -127,15 +127,17 @@ def _expected_words(outcome: str) -> list[str]:
 def test_the_callers_lists_are_read_as_the_runtime_reads_them(row: dict[str, str]) -> None:
     """Which devices are left, and in which order, is what the table says."""
     environ = dict(re.findall(r"(\w+)=(\S*)", row["environment"]))
-    vendor = "amd" if "AMD" in row["machine"] else "nvidia"
-    uuids = [f"{number:08x}-0000" for number in range(int((re.findall(r"\d+(?= \w+ GPUs)", row["machine"]) or [4])[0]))]
+    num_gpus = re.search(r"(\d+) \w+ GPUs", row["machine"])
+    uuids = [f"GPU-{number:08x}-0000" for number in range(int(num_gpus[1]) if num_gpus else 4)]
     for prefix, index in re.findall(r"start with (\w+) \(index (\d+)\)", row["machine"]):
-        uuids[int(index)] = f"{prefix}-0000"
+        uuids[int(index)] = f"GPU-{prefix}-0000"
+    is_slice = "MIG" in row["machine"]
+    slices = dict(zip(environ.values(), environ.values(), strict=True)) if is_slice else {}
 
-    visible = visible_devices(environ, vendor=vendor, uuids=uuids)
+    visible = rocm_visible(environ, uuids) if "AMD" in row["machine"] else cuda_visible(environ, uuids, slices=slices)
 
-    if row["visible"] == "that slice alone":
-        assert (tuple(environ.values()), (None,)) == (visible.entries, visible.indices)
+    if is_slice:
+        assert (tuple(environ.values()), ()) == (visible.slices, visible.indices)
         return
     assert [int(number) for number in re.findall(r"\d+", row["visible"])] == list(visible.indices)
-    assert ("warn" in row["why"]) == bool(visible.warning)
+    assert "warn" not in row["why"] or "together hide every AMD GPU" in visible.note

@@ -8,7 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pytest_mixgpu.devices.inventory import CpuSource, describe, identity, take_inventory
+from pytest_mixgpu.devices.amd import AmdSource
+from pytest_mixgpu.devices.cpu import CpuSource
+from pytest_mixgpu.devices.inventory import Inventory, describe, facts_about, identity, own_sources, take_inventory
+from pytest_mixgpu.devices.nvidia import NvidiaSource
+from tests.fake_kernel import write_amd_host, write_nodes
+from tests.fake_nvml import DRIVER_NOT_LOADED, FakeLibrary, Fault, a40_host, uuid_of, vgpu_host
 from tests.fakes import FakeMachine, fake_gpu
 
 
@@ -26,7 +31,7 @@ def test_the_affinity_of_the_caller_is_kept() -> None:
     core = min(os.sched_getaffinity(0))
     program = (
         f"import os; os.sched_setaffinity(0, {{{core}}})\n"
-        "from pytest_mixgpu.devices.inventory import CpuSource\n"
+        "from pytest_mixgpu.devices.cpu import CpuSource\n"
         "print([device.ordinal for device in CpuSource().look().devices])"
     )
 
@@ -35,19 +40,23 @@ def test_the_affinity_of_the_caller_is_kept() -> None:
     assert f"[{core}]" == done.stdout.strip()
 
 
-def test_a_machine_without_gpus_imports_no_torch() -> None:
-    """Looking for devices is cheap where there is no driver."""
+def test_looking_imports_no_torch() -> None:
+    """Torch uses devices and never lists them."""
     program = (
         "import sys\n"
-        "from pytest_mixgpu.devices.inventory import CpuSource, take_inventory\n"
-        "from pytest_mixgpu.devices.torch_source import DriverNodes, TorchSource\n"
-        "take_inventory([TorchSource(nodes=DriverNodes()), CpuSource()])\n"
+        "from pytest_mixgpu.devices.inventory import take_inventory\n"
+        "take_inventory()\n"
         "print('torch' in sys.modules, 'numpy' in sys.modules)"
     )
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert "False False" == done.stdout.strip()
+
+
+def test_all_vendors_are_looked_for() -> None:
+    """GPUs first, then cores."""
+    assert ["NvidiaSource", "AmdSource", "CpuSource"] == [type(source).__name__ for source in own_sources()]
 
 
 def _write(root: Path, name: str, text: str) -> None:
@@ -98,6 +107,71 @@ def test_a_container_with_less_time_than_cores_is_noted(
         _write(tmp_path, f"sys/fs/cgroup/{name}", text)
 
     assert is_noted == bool(CpuSource(root=tmp_path).look().notes)
+
+
+def test_a_core_knows_its_node(tmp_path: Path) -> None:
+    """Where the kernel does not say, it is unknown."""
+    core = min(os.sched_getaffinity(0))
+    assert {None} == {device.numa_node for device in CpuSource(root=tmp_path).look().devices}
+
+    write_nodes(tmp_path, "9000", f"{core}")
+
+    nodes = {device.ordinal: device.numa_node for device in CpuSource(root=tmp_path).look().devices}
+    assert 1 == nodes.pop(core)
+    assert {None} >= set(nodes.values())
+
+
+def test_a_broken_driver_of_one_vendor_leaves_the_others(tmp_path: Path) -> None:
+    write_amd_host(tmp_path)
+    broken = NvidiaSource(FakeLibrary(driver=Fault(DRIVER_NOT_LOADED, "no driver")), environ={}, root=tmp_path)
+
+    inventory = take_inventory([broken, AmdSource(environ={}, root=tmp_path), FakeMachine(num_cores=1)])
+
+    assert ["mi300x", "mi300x", "rx7900xtx", "cpu"] == [device.kind for device in inventory.devices]
+    assert "no driver" in inventory.notes[0]
+
+
+def test_facts_are_those_of_the_devices_that_are_asked_about() -> None:
+    inventory = NvidiaSource(a40_host(), environ={}).look()
+
+    facts, links = facts_about(inventory.devices[:2], inventory)
+
+    assert [uuid_of(0), uuid_of(1)] == [each.device_id for each in facts]
+    assert ["nvlink:4"] == [link.path for link in links]
+
+
+def test_the_list_for_people_says_how_devices_are_set_up_and_joined() -> None:
+    text = "\n".join(describe(NvidiaSource(a40_host(2), environ={}, root=Path("/nowhere")).look()))
+
+    for part in (
+        "PCI 0000:01:00.0",
+        "NUMA node 0 (cores 0-7)",
+        "driver 550.90.07",
+        "power cap 250 W of 300 W by default",
+        "clock 210 MHz of 1740 MHz",
+        "temperature 34 °C",
+        "ECC on",
+        "persistence on",
+        "firmware 94.02.5C.00.03",
+        "nvidia 0 - nvidia 1: nvlink:4",
+    ):
+        assert part in text
+
+
+def test_the_list_for_people_says_what_is_unknown() -> None:
+    """Never zero."""
+    text = "\n".join(describe(NvidiaSource(vgpu_host(), environ={}, root=Path("/nowhere")).look()))
+
+    for part in ("NUMA node unknown", "power cap unknown of unknown", "ECC unknown", "temperature unknown"):
+        assert part in text
+    assert " 0 W" not in text
+
+
+def test_kinds_that_a_device_may_be_are_shown() -> None:
+    """For people; nothing is matched by them."""
+    device = msgspec.structs.replace(fake_gpu("AMD Radeon Graphics"), inferred=("mi300x",))
+
+    assert "it may be mi300x" in "\n".join(describe(Inventory(devices=(device,))))
 
 
 def test_sources_are_joined_in_their_order() -> None:
