@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import msgspec
 
+from pytest_mixgpu.devices.hosts import host_address, host_name
 from pytest_mixgpu.jobs.facts import worker_facts
 from pytest_mixgpu.jobs.links import measure_link
 from pytest_mixgpu.jobs.messages import Validate, Validated
@@ -40,7 +41,7 @@ def coordinate(channel: Channel, payload: Message) -> None:
     coordinator = _Coordinator(channel, task, spawned_s=task.asked.age_s())
     with listen(task.bind, len(task.hosts)) as server:
         # Participants connect whenever they are ready; the model is made meanwhile.
-        channel.send(to_message(Listening(host=task.bind or socket.gethostname(), port=server.getsockname()[1])))
+        channel.send(to_message(Listening(host=task.bind or host_address(), port=server.getsockname()[1])))
         star, links = coordinator.open(server)
     coordinator.serve(star, links)
 
@@ -66,7 +67,7 @@ class _Coordinator:
         self._enter("wait")
         lines = accept_all(server, self._task.token, num_participants=len(hosts), alive=self._alive)
         links = tuple(
-            measure_link(line, participant=index, from_host=hosts[index], to_host=socket.gethostname())
+            measure_link(line, participant=index, from_host=hosts[index], to_host=host_name())
             for index, line in enumerate(lines)
         )
         star = Star(flatten(self._model), lines, status=self._enter)

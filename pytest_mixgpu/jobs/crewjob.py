@@ -53,7 +53,13 @@ class JobSetup(msgspec.Struct, frozen=True, kw_only=True):
     def bind(self) -> str:
         """The address to listen on: this machine's loopback where all run here, else all addresses."""
         here = self.header.host.host
-        return LOOPBACK if all(device.host == here for device in self.header.pool.devices) else ""
+        hosts = {self.coordinator_host, *(device.host for device in self.header.pool.devices)}
+        return LOOPBACK if hosts == {here} else ""
+
+    @property
+    def coordinator_host(self) -> str:
+        """Where updates are combined, if they are; the header says it."""
+        return self.header.coordinator or self.header.host.host
 
 
 def worker_task(  # noqa: PLR0913 - what sets one participant apart
@@ -101,9 +107,15 @@ def coordinator_task(setup: JobSetup, entry: str, *, token: str) -> Task:
         token=token,
         bind=setup.bind,
         hosts=tuple(device.host for device in setup.header.pool.devices),
-        scoring_cores=_cores_of(setup, setup.header.host.host),
+        scoring_cores=_cores_of(setup, setup.coordinator_host),
     )
-    return Task(name="coordinator", entry=entry, payload=to_message(payload), num_threads=setup.scale.num_threads)
+    return Task(
+        name="coordinator",
+        entry=entry,
+        payload=to_message(payload),
+        host=setup.coordinator_host,
+        num_threads=setup.scale.num_threads,
+    )
 
 
 def _cores_of(setup: JobSetup, host: str) -> tuple[int, ...]:

@@ -1,12 +1,12 @@
 """What a worker finds of itself: from the process to `WorkerFacts`. Imports torch only if it is loaded."""
 
 import os
-import socket
 import sys
 import time
 
 import msgspec
 
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.jobs.code import CodeSeen, code_seen, own_modules
 from pytest_mixgpu.launch.isolation import DECIDING, set_aside
 from pytest_mixgpu.records.environment import host_facts, kernel_environment
@@ -42,7 +42,7 @@ def worker_facts(
     seen = code_seen(code)
     return WorkerFacts(
         worker=worker,
-        host=socket.gethostname(),
+        host=host_name(),
         pid=os.getpid(),
         device_id=device_id,
         torch=version,
@@ -76,12 +76,12 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @classmethod
     def now(cls, *, code: CodeSeen | None = None) -> "Asked":
         """This moment, here, and what the code was when somebody looked."""
-        return cls(host=socket.gethostname(), clock_s=time.perf_counter(), code=code)
+        return cls(host=host_name(), clock_s=time.perf_counter(), code=code)
 
     def age_s(self) -> float | None:
         """Seconds since then; None on another host, where nobody can tell."""
-        return time.perf_counter() - self.clock_s if self.host == socket.gethostname() else None
+        return time.perf_counter() - self.clock_s if self.host == host_name() else None
 
     def other_host_facts(self) -> HostFacts | None:
         """Facts of this host, if it is not the one that asked and knows them itself."""
-        return None if self.host == socket.gethostname() else host_facts()
+        return None if self.host == host_name() else host_facts()

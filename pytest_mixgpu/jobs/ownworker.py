@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import socket
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import msgspec
 
+from pytest_mixgpu.devices.hosts import host_address
 from pytest_mixgpu.jobs.cputime import CpuMeter
 from pytest_mixgpu.jobs.facts import Asked, worker_facts
 from pytest_mixgpu.jobs.instruments import Instruments

@@ -7,12 +7,12 @@ end of a round stands apart.
 from __future__ import annotations
 
 import contextlib
-import socket
 import time
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from pytest_mixgpu.devices.hosts import host_address
 from pytest_mixgpu.jobs.cputime import CpuMeter
 from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.soloworker import score_here
@@ -63,7 +63,7 @@ def _join_group(channel: Channel, task: WorkerPayload) -> None:
     rank, world_size = task.training.participant, task.training.num_participants
     channel.status(phase="idle")
     if rank == 0:
-        host = task.bind or socket.gethostname()
+        host = task.bind or host_address()
         # The store is up before anybody is told where; its port is the kernel's choice.
         store = TCPStore(host, 0, world_size, is_master=True, wait_for_workers=False)
         channel.send(to_message(Listening(host=host, port=store.port)))

@@ -42,6 +42,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     payload: Message
     device: Device | None = None
     """The device that it works on; None for a coordinator."""
+    host: str = ""
+    """Where it runs, if it has no device; empty is the supervisor's host."""
     cores: tuple[int, ...] = ()
     """CPU cores that it is pinned to; empty leaves it free."""
     environment: tuple[tuple[str, str], ...] = ()

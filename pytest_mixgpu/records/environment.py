@@ -6,12 +6,12 @@ values are scrubbed.
 
 import os
 import platform
-import socket
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path
 
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.records.model import HostFacts
 from pytest_mixgpu.records.secrets import looks_secret, readable, scrub_command
 
@@ -57,7 +57,7 @@ PACKAGES = frozenset({
 def host_facts() -> HostFacts:
     """Return the hardware and software of this host. What cannot be found out is None."""
     return HostFacts(
-        host=readable(socket.gethostname()),
+        host=readable(host_name()),
         boot_id=_first_line(Path("/proc/sys/kernel/random/boot_id")),
         os=_os_name(),
         kernel=platform.release(),
