@@ -89,6 +89,13 @@ class Interference:
         return shares_between(since, self.sample(), cores=self.cores, step_s=self._step_s)
 
 
+def own_family(*, proc: Path = Path("/proc")) -> frozenset[int]:
+    """This process and all its descendants, as they are now."""
+    pid = os.getpid()
+    lists_children = (proc / "self" / "task" / str(pid) / "children").exists()
+    return frozenset(_family(proc, (pid,), lists_children=lists_children))
+
+
 def shares_between(before: Mark, after: Mark, *, cores: Iterable[int], step_s: float) -> dict[int, float | None]:
     """Say what foreign processes took of each core between two samples.
 

@@ -116,3 +116,17 @@ class DeviceSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Uncorrected errors of its memory since the round began."""
     new_link_errors: int | None = None
     """Replays and errors of its links since the round began."""
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the devices of a run were watched, and at what cost."""
+
+    rate_hz: float
+    """How often all were looked at unasked; beside that at the ends of rounds."""
+    num_samples: int
+    cpu_s: float
+    """CPU time that watching took on this host, that of its foreign load among it."""
+    watched_s: float
+    """From the first look to the last."""
+    failure: str = ""
+    """Why devices were not seen from some moment on; empty where nothing failed."""

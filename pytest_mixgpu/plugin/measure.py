@@ -14,6 +14,7 @@ import msgspec
 from pytest_mixgpu.devices.alike import stand_ins
 from pytest_mixgpu.devices.interference import Interference
 from pytest_mixgpu.devices.model import Device, Pool
+from pytest_mixgpu.devices.watch import Watch
 from pytest_mixgpu.errors import PlanError
 from pytest_mixgpu.jobs.checked import checked
 from pytest_mixgpu.jobs.code import code_paths, code_seen, evaluator_paths
