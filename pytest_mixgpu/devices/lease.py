@@ -2,45 +2,33 @@
 
 One lock file a device, in a folder that all users of the machine share. The kernel holds the lock, so it falls with
 the process that took it. Two containers with folders of their own do not see each other.
+
+All devices of a pool are taken at one moment or none, so that nobody holds a part while waiting for the rest. Those who
+wait for one kind form a line: its head chooses, and what becomes free meanwhile stays free for it. Nobody waits in a
+line while holding devices, and lines are taken in one order: so no two can wait for each other.
 """
 
 import contextlib
-import hashlib
-import json
 import os
-import re
-import stat
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-import msgspec
 from filelock import FileLock, Timeout
 
+from pytest_mixgpu.devices.alike import stand_ins
+from pytest_mixgpu.devices.holder import leave_word, myself, take_word_back, who_holds
 from pytest_mixgpu.devices.inventory import identity
+from pytest_mixgpu.devices.lease_folder import lease_folder, lock_path, open_lock, prepare, queue_path
 from pytest_mixgpu.devices.model import Device, Pool
+from pytest_mixgpu.devices.patience import Patience, Who, holders_text
 from pytest_mixgpu.errors import DeviceBusyError
 
-FOLDER_NAME: Final = "pytest-mixgpu-leases"
-_POLL_S: Final = 0.05
-_BLINK_S: Final = 0.25
-"""How long a lock may be held by somebody who only looks whether it is free (`busy_ids`)."""
-
-
-class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has a device, as it said itself. For people; the lock alone decides."""
-
-    pid: int
-    holder: str
-    """What the lease is for."""
-    command: str
-    since: str
-    """UTC, ISO 8601."""
+__all__ = ["Lease", "busy_ids", "lease", "lease_folder", "lock_path"]
 
 
 class Lease:
@@ -48,6 +36,7 @@ class Lease:
 
     def __init__(self, pool: Pool, locks: tuple[FileLock, ...], *, leased_at: float) -> None:
         self.pool = pool
+        """What was leased, in the order of the pool that was asked for."""
         self.leased_at = leased_at
         """On `time.monotonic()`'s clock."""
         self._locks = locks
@@ -60,7 +49,9 @@ class Lease:
     def release(self) -> None:
         """Give the devices back; a second call does nothing."""
         locks, self._locks = self._locks, ()
-        _give_back(locks)
+        for lock in reversed(locks):
+            take_word_back(Path(lock.lock_file))
+            lock.release(force=True)
 
     def __enter__(self) -> Self:
         return self
@@ -71,47 +62,53 @@ class Lease:
         self.release()
 
 
-def lease_folder() -> Path:
-    """The folder that all users of this machine share; it is made when first needed.
-
-    `TMPDIR` has no say where it can be helped: sessions with different ones must meet.
-    """
-    shared = Path("/tmp")  # noqa: S108 - the same for everybody is the point; a link or a file there is refused
-    return (shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())) / FOLDER_NAME
-
-
-def lease(
+def lease(  # noqa: PLR0913 - each is a part of who asks for what
     pool: Pool,
     *,
+    holder: str,
     folder: Path | None = None,
     wait_s: float = 0,
-    holder: str,
     on_wait: Callable[[str], None] | None = None,
+    others: Sequence[Device] = (),
+    session: str = "",
+    siblings_wait_s: float = 0,
 ) -> Lease:
     """Take devices for this process alone.
 
     Args:
         pool: the devices. All are taken, or none.
-        folder: where the lock files lie; None is the folder that all users of the machine share.
-        wait_s: how long to wait for a device that somebody else holds; 0 refuses after a blink.
         holder: what the lease is for, shown to whoever finds the device busy.
-        on_wait: told once, in a sentence, what is waited for.
+        folder: where the lock files lie; None is the folder that all users of the machine share.
+        wait_s: how long to wait for devices that a stranger holds; 0 refuses after a blink.
+        on_wait: told in a sentence what is waited for: at first, when that changes, and about every 30 s.
+        others: devices of which one of the same exact part may serve in place of a busy one; those of the pool may be
+            among them.
+        session: of pytest; its processes are siblings.
+        siblings_wait_s: how long to wait for devices that siblings hold.
 
     Raises:
-        DeviceBusyError: a device is held by somebody else, or its lock file cannot be opened.
+        DeviceBusyError: devices are held by somebody else, each holder is named; or a lock file cannot be opened.
     """
-    place = _prepare(lease_folder() if folder is None else folder)
-    deadline_s = time.monotonic() + wait_s
-    locks: list[FileLock] = []
-    try:
-        # In one order, so that two sessions that want the same devices never wait for each other.
-        for device in sorted(pool.devices, key=lambda device: device.id):
-            locks.append(_take(device, place, deadline_s=deadline_s, on_wait=on_wait))
-            _say(place, device, holder)
-    except BaseException:
-        _give_back(locks)
-        raise
-    return Lease(pool, tuple(locks), leased_at=time.monotonic())
+    place = prepare(lease_folder() if folder is None else folder)
+    slots = [stand_ins(device, others) for device in pool.devices]
+    patience = Patience(wait_s=wait_s, session=session, siblings_wait_s=siblings_wait_s, on_wait=on_wait)
+    with _in_line(pool, place, patience, holder=holder, session=session):
+        patience.renewed_blink()
+        while True:
+            taken = _take(slots, place)
+            try:
+                if len(taken) == len(slots):
+                    word = myself(holder=holder, session=session)
+                    for _, lock in taken.values():
+                        leave_word(Path(lock.lock_file), word)
+                    chosen = Pool(devices=tuple(taken[index][0] for index in range(len(slots))))
+                    locks = tuple(lock for _, lock in taken.values())
+                    return Lease(chosen, locks, leased_at=time.monotonic())
+            except BaseException:
+                _release(taken)
+                raise
+            _release(taken)
+            _wait(pool, slots, taken, place, patience)
 
 
 def busy_ids(pool: Pool, *, folder: Path | None = None) -> frozenset[str]:
@@ -128,103 +125,132 @@ def busy_ids(pool: Pool, *, folder: Path | None = None) -> frozenset[str]:
         if not path.exists():
             continue
         try:
-            with _lock(path).acquire(timeout=0):
+            with open_lock(path).acquire(timeout=0):
                 pass
-        except (Timeout, OSError):
+        except (Timeout, OSError, DeviceBusyError):
             busy.add(device.id)
     return frozenset(busy)
 
 
-def lock_path(folder: Path, device: Device) -> Path:
-    """The lock file of a device: its id made safe for a file name, with a digest that keeps two ids apart."""
-    safe = re.sub(r"[^A-Za-z0-9.-]+", "_", device.id)[:80].strip("._")
-    return folder / f"{safe}-{hashlib.sha256(device.id.encode()).hexdigest()[:12]}.lock"
+def holders(pool: Pool, *, folder: Path | None = None) -> dict[str, str]:
+    """Say of each device that is leased now by whom.
+
+    Args:
+        pool: the devices to look at.
+        folder: as in `lease`.
+    """
+    place = lease_folder() if folder is None else folder
+    busy = busy_ids(pool, folder=place)
+    return {device.id: who_holds(lock_path(place, device)) for device in pool.devices if device.id in busy}
 
 
-def _take(device: Device, folder: Path, *, deadline_s: float, on_wait: Callable[[str], None] | None) -> FileLock:
-    path = lock_path(folder, device)
-    lock = _lock(path)
+_Taken = dict[int, tuple[Device, FileLock]]
+
+
+def _take(slots: Sequence[Sequence[Device]], folder: Path) -> _Taken:
+    """Take what is free, by slot: each slot's own device first, then whatever else may serve."""
+    taken: _Taken = {}
+    tried: set[str] = set()
+    # In one order, so that of two who want the same at least one gets it.
+    order = sorted(range(len(slots)), key=lambda index: slots[index][0].id)
     try:
-        with contextlib.suppress(Timeout):
-            lock.acquire(timeout=_BLINK_S, poll_interval=_POLL_S)
-            return lock
-        left_s = deadline_s - time.monotonic()
-        if left_s > 0:
-            if on_wait is not None:
-                on_wait(f"waiting up to {left_s:.0f} s for {device.id}: {_who(path)}")
-            with contextlib.suppress(Timeout):
-                lock.acquire(timeout=left_s, poll_interval=_POLL_S)
-                return lock
+        own = [(place, slots[place][0]) for place in order]
+        for index, device in own + [(place, other) for place in order for other in slots[place][1:]]:
+            if index in taken or device.id in tried:
+                continue
+            tried.add(device.id)
+            lock = _try_lock(lock_path(folder, device), device.id)
+            if lock is not None:
+                taken[index] = (device, lock)
+    except BaseException:
+        _release(taken)
+        raise
+    return taken
+
+
+def _release(taken: _Taken) -> None:
+    for _, lock in taken.values():
+        lock.release(force=True)
+    # The slots stay: they say what was free.
+
+
+def _try_lock(path: Path, name: str) -> FileLock | None:
+    lock = open_lock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return None
     except OSError as error:
         raise DeviceBusyError(
-            f"The lock of {device.id} cannot be taken: {error}. If {path} is left over from another user, remove it."
+            f"The lock of {name} cannot be taken: {error}. If {path} is left over from another user, remove it."
         ) from error
+    # Who clears old files away goes by their time of change: a lock that is removed while it is held locks nobody out.
+    with contextlib.suppress(OSError):
+        os.utime(path, follow_symlinks=False)
+    return lock
+
+
+def _wait(pool: Pool, slots: Sequence[Sequence[Device]], taken: _Taken, folder: Path, patience: Patience) -> None:
+    """Wait a moment for devices that are missing.
+
+    Raises:
+        DeviceBusyError: the time is over.
+    """
+    free = {device.id for device, _ in taken.values()}
+    missing = Counter(slots[index][0].kind for index in range(len(slots)) if index not in taken)
+    busy = {
+        device.id: device
+        for index, slot in enumerate(slots)
+        if index not in taken
+        for device in slot
+        if device.id not in free
+    }
+    paths = {device.id: lock_path(folder, device) for device in busy.values()}
+    of_whom: dict[Who, Counter[str]] = {"sibling": Counter(), "unknown": Counter(), "stranger": Counter()}
+    for device in busy.values():
+        of_whom[patience.who(paths[device.id])][device.kind] += 1
+    # Where siblings hold enough, what strangers do with the rest is no matter.
+    whom: Who = "stranger"
+    if missing <= of_whom["sibling"]:
+        whom = "sibling"
+    elif missing <= of_whom["sibling"] + of_whom["unknown"]:
+        whom = "unknown"
+    if patience.wait(whom, what=", ".join(_some(busy)), why=lambda: holders_text(paths)):
+        return
+    named = {
+        f"{device.id} ({device.kind}: {identity(device)}) on {device.host}": paths[id_] for id_, device in busy.items()
+    }
     raise DeviceBusyError(
-        f"{device.id} ({device.kind}: {identity(device)}) on {device.host} is leased: {_who(path)}. "
+        f"{pool.spec} was asked for, and too much of what fits is leased. {holders_text(named)}. "
         "Wait for it with --mixgpu-wait=SECONDS, or ask for other devices."
     )
 
 
-def _lock(path: Path) -> FileLock:
-    # Any user may lock any device; any thread may give it back.
-    return FileLock(path, mode=0o666, thread_local=False)
+def _some(busy: dict[str, Device]) -> list[str]:
+    names = list(busy)
+    return names if len(names) <= 1 else [f"one or more of {len(names)} devices"]
 
 
-def _prepare(folder: Path) -> Path:
-    """Make the folder usable by all users.
-
-    It has no sticky bit: with one, the kernel forbids opening another user's lock file for writing
-    (`fs.protected_regular`), and the second user could never lease what the first one leased before.
-    """
+@contextmanager
+def _in_line(pool: Pool, folder: Path, patience: Patience, *, holder: str, session: str) -> Iterator[None]:
+    """Stand at the head of the line of every kind that is asked for; who has no time for strangers goes past them."""
+    kinds = {"cpu" if device.vendor == "cpu" else device.kind for device in pool.devices}
+    held: list[FileLock] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        state = folder.lstat()
-        if state.st_uid == os.geteuid() and stat.S_ISDIR(state.st_mode) and stat.S_IMODE(state.st_mode) != 0o777:
-            folder.chmod(0o777)
-    except OSError as error:
-        raise DeviceBusyError(f"Leases need the folder {folder}, which cannot be made: {error}.") from error
-    if not stat.S_ISDIR(state.st_mode):
-        raise DeviceBusyError(f"Leases need a folder at {folder}, and something else is there: remove it.")
-    return folder
-
-
-def _say(folder: Path, device: Device, holder: str) -> None:
-    """Leave word of who holds it, beside the lock: the lock file itself is cut by whoever tries to take it."""
-    word = Holder(
-        pid=os.getpid(),
-        holder=holder,
-        command=_command(),
-        since=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    path = lock_path(folder, device).with_suffix(".json")
-    # It serves messages only: a folder that is full or another user's file must not keep the device from being used.
-    with contextlib.suppress(OSError):
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".holder-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(word))
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-
-
-def _give_back(locks: Sequence[FileLock]) -> None:
-    for lock in reversed(locks):
-        # While the lock is ours the word is ours too; afterwards it may be the next holder's.
-        with contextlib.suppress(OSError):
-            Path(lock.lock_file).with_suffix(".json").unlink()
-        lock.release(force=True)
-
-
-def _who(path: Path) -> str:
-    """Say who holds a device, if the word that was left still fits."""
-    try:
-        word = msgspec.convert(json.loads(path.with_suffix(".json").read_bytes()), Holder)
-    except (OSError, ValueError, msgspec.ValidationError):
-        return "its holder left no word"
-    if not Path(f"/proc/{word.pid}").exists():
-        return f"its holder left no word (process {word.pid}, the last one that did, is gone)"
-    return f"held by process {word.pid} since {word.since} for {word.holder} ({word.command})"
-
-
-def _command() -> str:
-    """The program alone: arguments can hold what is nobody's business."""
-    return Path(sys.argv[0] if sys.argv and sys.argv[0] else sys.executable).name
+        for kind in sorted(kinds):
+            path = queue_path(folder, kind)
+            lock = _try_lock(path, f"the line for {kind}")
+            while lock is None:
+                whom = patience.who(path)
+                what = f"the head of the line for {kind}"
+                if not patience.wait(whom, what=what, why=lambda path=path: who_holds(path)):  # type: ignore[misc]
+                    break
+                lock = _try_lock(path, f"the line for {kind}")
+            if lock is not None:
+                held.append(lock)
+                leave_word(path, myself(holder=f"{holder}, in line for {kind}", session=session))
+        yield
+    finally:
+        for lock in reversed(held):
+            take_word_back(Path(lock.lock_file))
+            lock.release(force=True)

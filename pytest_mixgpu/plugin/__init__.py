@@ -30,6 +30,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     _options.add(parser)
 
 
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that a conftest can implement."""
+    from pytest_mixgpu.plugin import newhooks
+
+    pluginmanager.add_hookspecs(newhooks)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and refuse flags that contradict each other before anything is collected."""
     for line in _options.MARKERS:
@@ -146,6 +153,8 @@ def pytest_configure_node(node: WorkerController) -> None:
     import uuid
 
     node.workerinput["mixgpu_session"] = node.config.stash.setdefault(SESSION_ID, uuid.uuid4().hex)
+    session = node.config.stash.get(SESSION, None)
+    node.workerinput["mixgpu_pools"] = {} if session is None else session.chosen_pools()
 
 
 def open_session(config: pytest.Config) -> MixgpuSession:

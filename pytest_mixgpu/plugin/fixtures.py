@@ -24,8 +24,8 @@ def gpus(request: pytest.FixtureRequest) -> Iterator[Pool]:
     session = open_session(request.config)
     pool = session.pool_for(request.node)
     try:
-        with session.holding.hold(pool, what_for=request.node.name):
-            yield pool
+        with session.holding.hold(pool, what_for=request.node.name) as held:
+            yield held
     except DeviceBusyError as error:
         pytest.fail(str(error), pytrace=False)
 

@@ -8,21 +8,35 @@ import pytest
 
 from pytest_mixgpu.devices.allocate import allocate
 from pytest_mixgpu.devices.inventory import describe, take_inventory
-from pytest_mixgpu.devices.lease import busy_ids
+from pytest_mixgpu.devices.lease import busy_ids, holders
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MixgpuError, PoolShortfallError
+from pytest_mixgpu.plugin.keys import INVENTORY
+from pytest_mixgpu.plugin.options import read as read_options
 from pytest_mixgpu.plugin.suites import suite_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pytest_mixgpu.devices.inventory import Inventory
     from pytest_mixgpu.records.plan import Plan
 
 
 def print_devices(config: pytest.Config) -> None:
-    """Print what is here, one line a kind or device, for `--mixgpu-devices`."""
-    del config
-    for line in describe(take_inventory()):
+    """Print what is here, one line a kind or device, and who holds what, for `--mixgpu-devices`."""
+    inventory = inventory_of(config)
+    held = holders(Pool(devices=inventory.devices), folder=read_options(config).leases)
+    for line in [*describe(inventory), *(f"  {name} is leased: {who}" for name, who in held.items())]:
         print(line)  # noqa: T201  (the whole answer of this flag; no terminal reporter exists yet)
+
+
+def inventory_of(config: pytest.Config) -> Inventory:
+    """What is here, by the sources of a conftest where it has some; looked up once in a process."""
+    if INVENTORY not in config.stash:
+        config.stash[INVENTORY] = take_inventory(config.hook.pytest_mixgpu_sources(config=config))
+    return config.stash[INVENTORY]
 
 
 def preflight_arguments(config: pytest.Config) -> None:
@@ -37,7 +51,7 @@ def preflight_arguments(config: pytest.Config) -> None:
     if session.options.records or session.options.runs_no_test or config.option.collectonly:
         return
     if session.options.gpus is not None:
-        pool_for_request(session.options.gpus, plan=None)
+        session.pool_named(session.options.gpus, plan=None)
     for argument in config.args:
         path = (config.invocation_params.dir / argument.partition("::")[0]).resolve()
         suite = session.suite_at(suite_folder(path, config.rootpath))
@@ -49,18 +63,30 @@ def preflight_arguments(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from error
 
 
-def pool_for_request(request: str | None, *, plan: Plan | None) -> Pool:
-    """The pool that the flag asks for; without it the plan's rehearsal pool, else every device here.
+def pool_for_request(
+    request: str | None, *, plan: Plan | None, config: pytest.Config, leases: Path | None, chosen: Mapping[str, Pool]
+) -> tuple[str, Pool]:
+    """The pool that the flag asks for, and its text; without it the plan's rehearsal pool, else every device here.
+
+    Args:
+        request: what the flag says, if it was given.
+        plan: of the suite.
+        config: of this session.
+        leases: folder of the locks.
+        chosen: pools that xdist's controller chose, by text: all workers measure on the same kinds.
 
     Raises:
         pytest.UsageError: the request cannot be read or met.
     """
     rehearsal = None if plan is None or plan.rehearsal is None else plan.rehearsal.pool
     text = request or rehearsal or "auto"
+    if text in chosen:
+        return text, chosen[text]
     try:
-        inventory = take_inventory()
+        inventory = inventory_of(config)
         # Where there are devices to choose from, those that another session holds are left to it.
-        return allocate(PoolSpec.parse(text), inventory, avoid=busy_ids(Pool(devices=inventory.devices)))
+        busy = busy_ids(Pool(devices=inventory.devices), folder=leases)
+        return text, allocate(PoolSpec.parse(text), inventory, avoid=busy)
     except MixgpuError as error:
         hint = ""
         if request is not None and isinstance(error, PoolShortfallError):

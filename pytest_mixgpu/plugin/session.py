@@ -5,13 +5,16 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
 from pytest_mixgpu.plugin.holding import SIBLINGS_WAIT_S, Holding
 from pytest_mixgpu.plugin.keys import SESSION_ID
+from pytest_mixgpu.plugin.preflight import inventory_of, pool_for_request
 from pytest_mixgpu.plugin.progress import Progress
 from pytest_mixgpu.plugin.sequence import holds
 from pytest_mixgpu.plugin.suites import Suite, suite_folder
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.marks.evidence import Evidence
     from pytest_mixgpu.marks.model import Claim, PassMark
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_mixgpu.plugin.experiment import Experiment
     from pytest_mixgpu.plugin.options import Options
     from pytest_mixgpu.plugin.runs import Runs
+    from pytest_mixgpu.records.plan import Plan
 
 
 NEED_DEVICES = frozenset({"gpus", "runs", "stopwatch"})
@@ -52,11 +55,19 @@ class MixgpuSession:
         self._items: list[pytest.Item] = []
         self.deselected: list[pytest.Item] = []
         self._pools: dict[Path, Pool] = {}
+        self._chosen: dict[str, Pool] = {}
+        for text, pool in (worker["mixgpu_pools"] if worker else {}).items():
+            self._chosen[text] = msgspec.convert(pool, Pool)
         self._experiments: dict[Path, Experiment] = {}
         self._launcher: Launcher | None = None
         self._progress = Progress(config)
         self.holding = Holding(
-            wait_s=SIBLINGS_WAIT_S if self.shares_session else options.wait_s, say=self._progress.say
+            wait_s=options.wait_s,
+            siblings_wait_s=SIBLINGS_WAIT_S if self.shares_session else 0.0,
+            session=self.id,
+            folder=options.leases,
+            others=lambda: inventory_of(config).devices,
+            say=self._progress.say,
         )
         self.spoken: dict[str, list[dict[str, object]]] = {}
         """Every verdict that fell in this process, by test, as a report carries it: some plugins drop reports."""
@@ -213,11 +224,21 @@ class MixgpuSession:
 
     def pool_of(self, suite: Suite) -> Pool:
         """The session's pool for a suite."""
-        from pytest_mixgpu.plugin.preflight import pool_for_request
-
         if suite.folder not in self._pools:
-            self._pools[suite.folder] = pool_for_request(self.options.gpus, plan=suite.plan)
+            self._pools[suite.folder] = self.pool_named(self.options.gpus, plan=suite.plan)
         return self._pools[suite.folder]
+
+    def pool_named(self, request: str | None, *, plan: Plan | None) -> Pool:
+        """The pool of a request; equal requests of one session get the same kinds."""
+        text, pool = pool_for_request(
+            request, plan=plan, config=self.config, leases=self.options.leases, chosen=self._chosen
+        )
+        self._chosen[text] = pool
+        return pool
+
+    def chosen_pools(self) -> dict[str, object]:
+        """The pools chosen so far, by request, as xdist's controller hands them to its workers."""
+        return {text: msgspec.to_builtins(pool) for text, pool in self._chosen.items()}
 
     @property
     def launcher(self) -> Launcher:

@@ -66,7 +66,7 @@ def test_a_device_that_another_process_holds_is_busy(tmp_path: Path) -> None:
     """The message has the holder's process and what it said."""
     with (
         _held_elsewhere(tmp_path, _pool(0)) as process,
-        pytest.raises(DeviceBusyError, match=rf"process {process.pid} since .* for a run elsewhere"),
+        pytest.raises(DeviceBusyError, match=rf"process {process.pid} of user .* since .* for a run elsewhere"),
     ):
         lease(_pool(0), folder=tmp_path, holder="me")
 
