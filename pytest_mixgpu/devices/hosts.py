@@ -1,4 +1,4 @@
-"""What this host is called and where others reach it. Where a launcher tells hosts apart it says so by two variables."""
+"""What this host is called and where others reach it; a launcher that tells hosts apart says so by two variables."""
 
 import os
 import socket

@@ -5,10 +5,10 @@ import selectors
 import signal
 import socket
 import time
-from collections import deque
 from pathlib import Path
 from typing import Self
 
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.errors import RunFailedError
 from pytest_mixgpu.launch.board import Status
 from pytest_mixgpu.launch.frames import encode
@@ -16,16 +16,14 @@ from pytest_mixgpu.launch.member import Member
 from pytest_mixgpu.launch.nursery import Zygote, read_tail
 from pytest_mixgpu.launch.protocol import Limits, Message, Task
 from pytest_mixgpu.launch.requests import Fork
-from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Sight, find_cause, find_silent, is_anybody_at_work
+from pytest_mixgpu.launch.supervise import CERTAIN, Cause, Sight
+from pytest_mixgpu.launch.watched import SETTLE_S, TICK_S, WatchedCrew, run_failed
 
-_TICK_S = 0.2
-_SETTLE_S = 0.5
-"""How long other workers' ends are waited for after the first sign of trouble, so that the first cause is seen."""
 _KILL_S = 5.0
 """How long an end by SIGKILL may take."""
 
 
-class LocalCrew:
+class LocalCrew(WatchedCrew):
     """Workers that were forked on this machine; one thread speaks to them.
 
     Args:
@@ -34,14 +32,10 @@ class LocalCrew:
     """
 
     def __init__(self, *, limits: Limits, asked_s: float) -> None:
-        self._limits = limits
-        self._asked_s = asked_s
+        super().__init__(limits=limits, asked_s=asked_s)
         self._members: dict[str, Member] = {}
-        self._received: deque[tuple[str, Message]] = deque()
         self._selector = selectors.DefaultSelector()
         self._zygotes: set[Zygote] = set()
-        self._last_tick_s = self._awake_s = asked_s
-        self._last_look_s = self._last_work_s = asked_s
         self._num_oom_kills = _count_oom_kills()
         self._has_failed = False
         self._stopped = False
@@ -80,50 +74,16 @@ class LocalCrew:
         """
         member = self._members[worker]
         if self._stopped or member.returned or member.deaf or not member.open:
-            deadline_s = time.monotonic() + _SETTLE_S
+            deadline_s = time.monotonic() + SETTLE_S
             while not (self._stopped or member.returned) and time.monotonic() < deadline_s:
                 self._watch()  # it knows the reason, or will in a moment
             raise self._error(Cause(worker=worker, reason="has ended and cannot be spoken to", rank=CERTAIN))
         member.outgoing += encode("message", message)
         member.write()
-        if time.monotonic() - self._last_look_s > _TICK_S:
+        if time.monotonic() - self._last_look_s > TICK_S:
             self._watch(wait_s=0.0)  # who only speaks must hear of a failure too
         while member.outgoing:
             self._watch()
-
-    def receive(self, *, timeout_s: float | None = None) -> tuple[str, Message]:
-        """Wait for the next word of any worker: its name and what it said.
-
-        Raises:
-            RunFailedError: a worker raised, was killed, stopped giving signs of life, or made no progress; or nothing
-                was said for `timeout_s`; or all have returned.
-        """
-        began_s = time.monotonic()
-        left_s = float("inf") if timeout_s is None else timeout_s
-        while not self._received:
-            self._watch(wait_s=max(0.0, min(_TICK_S, left_s)), listening_since_s=began_s)
-            if self._received:
-                break
-            if timeout_s is not None and (left_s := began_s + timeout_s - time.monotonic()) <= 0:
-                raise self._error(find_silent(self._sights(), timeout_s=timeout_s))
-            if all(member.returned for member in self._members.values()):
-                last = next(reversed(self._members))
-                raise self._error(Cause(worker=last, reason="returned, as all did; no more will be said", rank=CERTAIN))
-        return self._received.popleft()
-
-    def _watch(self, *, wait_s: float = _TICK_S, listening_since_s: float | None = None) -> None:
-        """Move bytes for one tick and raise when a worker is at fault."""
-        self._pump(wait_s)
-        now_s = time.monotonic()
-        if self._received and now_s - self._last_look_s < _TICK_S:
-            return  # looking at everybody at every word would cost a measured round
-        self._last_look_s = now_s
-        # The cause may show a moment after its consequence, and the last word of a worker after its end.
-        settled_s = time.monotonic() + _SETTLE_S
-        while (cause := self._trouble(listening_since_s)) is not None:
-            if cause.rank <= CERTAIN or time.monotonic() > settled_s:
-                raise self._error(cause)
-            self._pump(0.02)
 
     def _pump(self, wait_s: float) -> None:
         now_s = time.monotonic()
@@ -143,6 +103,12 @@ class LocalCrew:
             zygote.pump()
         self._last_tick_s = time.monotonic()
 
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._members)
+
+    def _have_all_returned(self) -> bool:
+        return all(member.returned for member in self._members.values())
+
     def _sights(self) -> list[Sight]:
         now_s = time.monotonic()
         look_closely = any(member.failure is not None for member in self._members.values())
@@ -151,39 +117,59 @@ class LocalCrew:
             for member in self._members.values()
         ]
 
-    def _trouble(self, listening_since_s: float | None) -> Cause | None:
-        since_s = max(listening_since_s or float("inf"), self._awake_s)
-        now_s, sights = time.monotonic(), self._sights()
-        if is_anybody_at_work(sights):
-            self._last_work_s = now_s
-        return find_cause(
-            sights,
-            self._limits,
-            listening_s=max(0.0, now_s - since_s),
-            all_waited_s=now_s - max(self._last_work_s, self._awake_s),
-        )
-
     def _error(self, cause: Cause) -> RunFailedError:
         self._has_failed = True
         member = self._members[cause.worker]
-        device, status = member.task.device, member.board.read()
-        where = f" on {device.kind} {device.id}" if device is not None else ""
-        host = device.host if device is not None else socket.gethostname()
-        phase = status.phase if status is not None else "start"
-        at_round = f" of round {status.round_index}" if status is not None and status.round_index is not None else ""
+        self.ask_for_stacks(cause.worker)
+        return run_failed(
+            cause,
+            member.task,
+            host=host_name(),
+            status=member.board.read(),
+            memory=self.memory_kills(),
+            log_path=member.log_path,
+            log_tail=self.log_tail(cause.worker),
+        )
+
+    def memory_kills(self) -> str:
+        """Say what the kernel killed on this host since the crew began; empty for nothing."""
+        count = _count_oom_kills() - self._num_oom_kills
+        return f" (the kernel killed {count} process(es) for lack of memory)" if count else ""
+
+    def log_tail(self, worker: str) -> str:
+        """The last lines that a worker wrote in this run."""
+        member = self._members[worker]
+        return read_tail(member.log_path, start_bytes=member.log_start_bytes)
+
+    def attend(self, wait_s: float) -> list[tuple[str, Message]]:
+        """Move bytes for at most this long and return what was said; judges nobody, which somebody else does."""
+        self._pump(wait_s)
+        said = list(self._received)
+        self._received.clear()
+        return said
+
+    def sights(self) -> list[Sight]:
+        """What is seen of each worker now."""
+        return self._sights()
+
+    def post(self, worker: str, message: Message) -> None:
+        """Say something to one worker as soon as it listens, without waiting for that."""
+        self._members[worker].outgoing += encode("message", message)
+
+    def wake_on(self, line: socket.socket) -> None:
+        """Let a byte on this line end a wait; whoever owns the line reads it."""
+        self._selector.register(line, selectors.EVENT_READ)
+
+    def declare_over(self) -> None:
+        """Tell all workers that the run ends in order, before the first of them is asked to leave."""
+        for member in self._members.values():
+            member.board.declare_over()
+
+    def ask_for_stacks(self, worker: str) -> None:
+        """Have a worker that lives write the stacks of its threads to its log."""
+        member = self._members[worker]
         if member.greeted and not member.returned and self._may_yet_end(member):
             self._ask_for_stacks(member)
-        num_oom_kills = _count_oom_kills() - self._num_oom_kills
-        memory = f" (the kernel killed {num_oom_kills} process(es) for lack of memory)" if num_oom_kills else ""
-        return RunFailedError(
-            f"{cause.worker}{where} (host {host}) {cause.reason}{memory}; in phase {phase}{at_round};"
-            f" log: {member.log_path}",
-            worker=cause.worker,
-            log_tail=read_tail(member.log_path, start_bytes=member.log_start_bytes),
-            log_path=str(member.log_path),
-            phase=phase,
-            round_index=status.round_index if status is not None else None,
-        )
 
     def _ask_for_stacks(self, member: Member) -> None:
         size = member.log_path.stat().st_size if member.log_path.exists() else 0
@@ -211,8 +197,7 @@ class LocalCrew:
     def _end_gently(self) -> None:
         if not self._has_failed:
             # Told to all before the first is asked to leave: whoever sees it gone then knows that nothing went wrong.
-            for member in self._members.values():
-                member.board.declare_over()
+            self.declare_over()
         for member in self._members.values():
             with contextlib.suppress(OSError):
                 member.line.shutdown(socket.SHUT_WR)
