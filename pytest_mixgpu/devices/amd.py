@@ -1,7 +1,6 @@
 """AMD's devices: from the kernel's files, AMD's library and the caller's environment to an `Inventory`. No torch."""
 
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -12,6 +11,7 @@ from pytest_mixgpu.devices.amd_library import AmdLibrary, AmdLibraryError, Amdsm
 from pytest_mixgpu.devices.amd_tree import AmdCard, AmdTree
 from pytest_mixgpu.devices.catalog import kind_of
 from pytest_mixgpu.devices.catalog_file import UNKNOWN, UNRESOLVED
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink
 from pytest_mixgpu.devices.numa import Numa
@@ -49,7 +49,7 @@ class AmdSource:
             return Inventory(devices=(), notes=notes)
         visible = rocm_visible(self._environ, [card.uuid for card in cards])
         words = self._words()
-        host = socket.gethostname()
+        host = host_name()
         numa = Numa(self._root)
         devices: list[Device] = []
         facts: list[DeviceFacts] = []

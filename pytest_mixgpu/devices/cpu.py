@@ -2,10 +2,10 @@
 
 import os
 import re
-import socket
 from pathlib import Path
 
 from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device
 from pytest_mixgpu.devices.numa import Numa, read_list
@@ -23,7 +23,7 @@ class CpuSource:
 
     def look(self) -> Inventory:
         """List the cores, physical ones first."""
-        host = socket.gethostname()
+        host = host_name()
         name = self._model()
         cores = sorted(os.sched_getaffinity(0), key=lambda core: (self._sibling_rank(core), core))
         numa = Numa(self._root)

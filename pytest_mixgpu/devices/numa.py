@@ -3,13 +3,27 @@
 The kernel's files are the only source; what they do not say is None or empty.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from pytest_mixgpu.devices.model import Device
+
 _NODES: Final = "sys/devices/system/node"
 _PCI: Final = "sys/bus/pci/devices"
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the participant of a device is to run."""
+
+    cores: tuple[int, ...] = ()
+    """Empty leaves it free: it is unknown which are near, or none of them may be used."""
+    memory_node: int | None = None
+    """None leaves it free."""
 
 
 class Numa:
@@ -57,6 +71,21 @@ class Numa:
             return (self._root / name).read_text(encoding="ascii", errors="replace")
         except OSError:
             return ""
+
+
+def place_beside(device: Device, *, numa: Numa | None = None, allowed: Iterable[int] | None = None) -> Place:
+    """Where the participant of a device belongs: on a core itself, beside a GPU on the cores of its node.
+
+    Args:
+        device: of this host.
+        numa: the host's nodes; None is this host's.
+        allowed: cores that may be used; None is this process's.
+    """
+    if device.vendor == "cpu":
+        return Place(cores=(device.ordinal,), memory_node=device.numa_node)
+    near = (Numa() if numa is None else numa).cores_of(device.numa_node)
+    usable = set(os.sched_getaffinity(0) if allowed is None else allowed)
+    return Place(cores=tuple(core for core in near if core in usable), memory_node=device.numa_node)
 
 
 def read_list(text: str) -> tuple[int, ...]:

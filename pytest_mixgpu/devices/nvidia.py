@@ -1,7 +1,6 @@
 """NVIDIA's devices: from the driver's library and the caller's environment to an `Inventory`. Imports no torch."""
 
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import msgspec
 
 from pytest_mixgpu.devices.catalog import kind_of
 from pytest_mixgpu.devices.catalog_file import UNRESOLVED
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink
 from pytest_mixgpu.devices.numa import Numa
@@ -89,7 +89,7 @@ def _let_through(cards: Sequence[Card], environ: Mapping[str, str]) -> Inventory
     visible = cuda_visible(
         environ, [card.uuid for card in cards], slices=slices, why_no_order=_why_no_order(cards, environ)
     )
-    host = socket.gethostname()
+    host = host_name()
     devices: list[Device] = []
     facts: list[DeviceFacts] = []
     parts = {part.uuid: (card, part) for card in cards for part in card.slices}

@@ -9,6 +9,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
+from pytest_mixgpu.devices.numa import place_beside
 from pytest_mixgpu.errors import PlanError, RunFailedError
 from pytest_mixgpu.jobs.code import CodeSeen
 from pytest_mixgpu.jobs.facts import Asked
@@ -69,6 +70,9 @@ def worker_task(  # noqa: PLR0913 - what sets one participant apart
     devices = setup.header.pool.devices
     device = devices[index]
     name = f"participant-{index}"
+    # Which cores are near a device of another host is known there; a core is named by its number everywhere.
+    is_here = device.host == setup.header.host.host
+    place = place_beside(device, allowed=None if is_here else ())
     payload = WorkerPayload(
         name=name,
         asked=Asked.now(code=setup.code),
@@ -92,7 +96,8 @@ def worker_task(  # noqa: PLR0913 - what sets one participant apart
         entry=entry,
         payload=to_message(payload),
         device=device,
-        cores=(device.ordinal,) if device.vendor == "cpu" else (),
+        cores=place.cores,
+        memory_node=place.memory_node,
         num_threads=setup.header.settings.num_threads,
     )
 

@@ -8,6 +8,8 @@ import msgspec
 
 from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.jobs.code import CodeSeen, code_seen, own_modules
+from pytest_mixgpu.jobs.used_device import check_used, used_device
+from pytest_mixgpu.launch.binding import memory_nodes
 from pytest_mixgpu.launch.isolation import DECIDING, set_aside
 from pytest_mixgpu.records.environment import host_facts, kernel_environment
 from pytest_mixgpu.records.model import HostFacts, WorkerFacts
@@ -29,9 +31,13 @@ def worker_facts(
         spawned_s: from the request to its first word.
         first_step_s: from the request to the end of its first step.
         code: what the one who asked for it saw of the code.
+
+    Raises:
+        RunFailedError: torch computes on another device than the one that this worker was given.
     """
     capability = accelerator = version = None
     num_threads = 1
+    used = None
     if "torch" in sys.modules:
         import torch
 
@@ -39,6 +45,9 @@ def worker_facts(
         accelerator = torch.version.cuda or torch.version.hip
         capability = torch.backends.cpu.get_cpu_capability()
         num_threads = torch.get_num_threads()
+        used = used_device(torch)
+        if used is not None and device_id is not None:
+            check_used(used, device_id, worker=worker)
     seen = code_seen(code)
     return WorkerFacts(
         worker=worker,
@@ -50,6 +59,8 @@ def worker_facts(
         cpu_capability=capability,
         num_threads=num_threads,
         cores=tuple(sorted(os.sched_getaffinity(0))),
+        memory_nodes=memory_nodes(),
+        device_seen_as="" if used is None else str(used),
         environment=kernel_environment(os.environ) | _caller_environment(),
         spawned_s=spawned_s,
         first_step_s=first_step_s,

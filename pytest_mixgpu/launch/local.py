@@ -112,6 +112,7 @@ class LocalLauncher:
             folder=os.getcwd(),  # noqa: PTH109 - it travels as text
             path=import_path(),
             cores=task.cores,
+            memory_node=task.memory_node,
             environment=tuple(sorted(late.items())),
             num_threads=task.num_threads,
             beat_every_s=min(1.0, limits.heartbeat_s / 5),

@@ -46,6 +46,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Where it runs, if it has no device; empty is the supervisor's host."""
     cores: tuple[int, ...] = ()
     """CPU cores that it is pinned to; empty leaves it free."""
+    memory_node: int | None = None
+    """NUMA node that its memory may come from, where the kernel allows to say so; None leaves it free."""
     environment: tuple[tuple[str, str], ...] = ()
     """Further variables, set before torch is imported; those of the device come on top."""
     num_threads: int = 1

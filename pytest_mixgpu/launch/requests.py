@@ -30,6 +30,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True, tag="fork"):
     """Its working directory."""
     path: tuple[str, ...]
     cores: tuple[int, ...]
+    memory_node: int | None
     environment: tuple[tuple[str, str], ...]
     num_threads: int
     beat_every_s: float

@@ -19,6 +19,7 @@ import traceback
 from types import FrameType
 from typing import NoReturn
 
+from pytest_mixgpu.launch.binding import bind_process
 from pytest_mixgpu.launch.board import Board
 from pytest_mixgpu.launch.frames import Decoder, Tag, encode
 from pytest_mixgpu.launch.isolation import add_to_path
@@ -132,8 +133,8 @@ def _become(request: Fork, parent_pid: int) -> None:
     add_to_path(request.path)
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(request.num_threads)))
     os.environ.update(request.environment)
-    if request.cores:
-        os.sched_setaffinity(0, request.cores)
+    # Before any thread is started: each inherits what is in force then.
+    bind_process(cores=request.cores, memory_node=request.memory_node)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(request.num_threads)
     faulthandler.enable()

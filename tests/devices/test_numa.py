@@ -1,13 +1,16 @@
 """NUMA nodes as the kernel shows them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mixgpu.devices.numa import Numa, read_list, write_list
+from pytest_mixgpu.devices.numa import Numa, Place, place_beside, read_list, write_list
 from tests.fake_kernel import write_file, write_nodes
+from tests.fakes import fake_core, fake_gpu
 
 
 @given(numbers=st.sets(st.integers(0, 2000)))
@@ -60,3 +63,29 @@ def test_a_kernel_that_says_nothing_leaves_all_unknown(tmp_path: Path) -> None:
         numa.node_of_pci(None),
         numa.cores_of_pci(None),
     )
+
+
+@pytest.mark.parametrize(
+    ("node", "allowed", "place"),
+    [
+        (1, range(8), Place(cores=(2, 3), memory_node=1)),
+        (1, {0, 3}, Place(cores=(3,), memory_node=1)),
+        (1, {0}, Place(cores=(), memory_node=1)),
+        (None, range(8), Place()),
+    ],
+    ids=["whole-node", "within-our-cores", "none-of-ours", "unknown"],
+)
+def test_the_participant_of_a_gpu_runs_beside_it(
+    tmp_path: Path, node: int | None, allowed: Iterable[int], place: Place
+) -> None:
+    """On the cores of its node, as far as the session may use them; what is unknown binds nobody."""
+    write_nodes(tmp_path, "0-1,4-5", "2-3")
+    device = msgspec.structs.replace(fake_gpu("NVIDIA A40"), numa_node=node)
+
+    assert place == place_beside(device, numa=Numa(tmp_path), allowed=allowed)
+
+
+def test_the_participant_of_a_core_runs_on_it_with_memory_of_its_node() -> None:
+    core = msgspec.structs.replace(fake_core(5), numa_node=1)
+
+    assert Place(cores=(5,), memory_node=1) == place_beside(core, allowed=())
