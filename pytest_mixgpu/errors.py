@@ -12,12 +12,20 @@ class SpecError(MixgpuError, ValueError):
     """A request for devices cannot be read, or names something that is not one exact kind."""
 
 
+class CatalogError(MixgpuError, ValueError):
+    """A file of a user's own kinds cannot be read, or names what the shipped catalog already holds."""
+
+
 class PoolShortfallError(MixgpuError, LookupError):
     """The devices that were asked for are not here."""
 
 
 class DeviceBusyError(MixgpuError, RuntimeError):
     """A device that was asked for is leased by somebody else."""
+
+
+class ClusterError(MixgpuError, ConnectionError):
+    """A cluster cannot be joined, or its nodes do not fit this session."""
 
 
 class PlanError(MixgpuError, ValueError):

@@ -99,9 +99,9 @@ class WatchedCrew(ABC):
             return  # looking at everybody at every word would cost a measured round
         self._last_look_s = now_s
         # The cause may show a moment after its consequence, and the last word of a worker after its end.
-        settled_s = time.monotonic() + self._settle_s()
+        began_s = time.monotonic()
         while (cause := self._trouble(listening_since_s)) is not None:
-            if cause.rank <= CERTAIN or time.monotonic() > settled_s:
+            if cause.rank <= CERTAIN or time.monotonic() - began_s > self._settle_s():
                 raise self._error(cause)
             self._pump(0.02)
 
