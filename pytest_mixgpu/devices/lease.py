@@ -122,7 +122,7 @@ def busy_ids(pool: Pool, *, folder: Path | None = None) -> frozenset[str]:
     busy: set[str] = set()
     for device in pool.devices:
         path = lock_path(place, device)
-        if not path.exists():
+        if not path.exists() and not path.is_symlink():
             continue
         try:
             with open_lock(path).acquire(timeout=0):

@@ -5,17 +5,25 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pytest_mixgpu.devices.lease import busy_ids, lease, lock_path
+from pytest_mixgpu.devices.allocate import allocate
+from pytest_mixgpu.devices.lease import busy_ids, lease, lease_folder, lock_path
+from pytest_mixgpu.devices.lease_folder import narrowness
 from pytest_mixgpu.devices.model import Device, Pool
-from pytest_mixgpu.errors import DeviceBusyError
-from tests.fakes import fake_core
+from pytest_mixgpu.devices.nvidia import NvidiaSource
+from pytest_mixgpu.devices.spec import PoolSpec
+from pytest_mixgpu.errors import DeviceBusyError, PoolShortfallError
+from tests.fake_nvml import a40_host, uuid_of
+from tests.fakes import fake_core, fake_gpu
 
 HOLD = """
 import sys
@@ -28,6 +36,24 @@ devices = tuple(
 with lease(Pool(devices=devices), folder=Path(sys.argv[1]), holder="a run elsewhere"):
     print("held", flush=True)
     sys.stdin.read()
+"""
+
+
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from pytest_mixgpu.devices.lease import lease
+from pytest_mixgpu.devices.model import Device, Pool
+from pytest_mixgpu.errors import DeviceBusyError
+os.setgid(65534)
+os.setuid(65534)
+devices = [Device(id=f"cpu:fake:{n}", kind="cpu", name="F", vendor="cpu", host="fake", ordinal=n) for n in range(2)]
+try:
+    lease(Pool(devices=(devices[0],)), folder=Path(sys.argv[1]), holder="nobody")
+except DeviceBusyError as error:
+    print(error)
+    if "chmod" not in str(error):
+        print("then", lease(Pool(devices=(devices[1],)), folder=Path(sys.argv[1]), holder="nobody").pool.devices[0].id)
 """
 
 
@@ -200,3 +226,176 @@ def test_lock_files_of_two_ids_are_two_files_in_the_folder(tmp_path: Path, first
 
     assert paths[0] != paths[1]
     assert [tmp_path, tmp_path] == [path.resolve().parent for path in paths]
+
+
+def test_a_free_device_of_the_same_part_serves_in_place_of_a_busy_one(tmp_path: Path) -> None:
+    """The order of the pool is kept; another part never serves."""
+    cards = [fake_gpu("NVIDIA A40", ordinal=index) for index in range(3)]
+    stranger = fake_gpu("NVIDIA A10", ordinal=3)
+    with lease(Pool(devices=(cards[0],)), folder=tmp_path, holder="a"):
+        second = lease(Pool(devices=(cards[0], cards[1])), folder=tmp_path, holder="b", others=[*cards, stranger])
+
+        assert [cards[2], cards[1]] == list(second.pool.devices)
+        with pytest.raises(DeviceBusyError) as caught:
+            lease(Pool(devices=(cards[0],)), folder=tmp_path, holder="c", others=[*cards, stranger])
+
+    assert all(card.id in str(caught.value) for card in cards)
+    assert stranger.id not in str(caught.value)
+
+
+@pytest.mark.parametrize("plant", ["link", "dangling", "folder", "pipe", "second-name"])
+def test_what_stands_in_the_way_of_a_lock_is_refused(tmp_path: Path, plant: str) -> None:
+    """It is neither followed, opened nor changed."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine", encoding="ascii")
+    victim.chmod(0o600)
+    folder = tmp_path / "leases"
+    folder.mkdir()
+    path = lock_path(folder, fake_core(0))
+    if plant == "link":
+        path.symlink_to(victim)
+    elif plant == "dangling":
+        path.symlink_to(tmp_path / "new")
+    elif plant == "folder":
+        path.mkdir()
+    elif plant == "pipe":
+        os.mkfifo(path)
+    else:
+        path.hardlink_to(victim)
+
+    with pytest.raises(DeviceBusyError, match=r"is a link or no plain file"):
+        lease(_pool(0), folder=folder, holder="a")
+
+    assert ("mine", 0o600) == (victim.read_text(encoding="ascii"), stat.S_IMODE(victim.stat().st_mode))
+    assert not (tmp_path / "new").exists()
+    assert {"cpu:fake:0"} == busy_ids(_pool(0), folder=folder)
+
+
+@pytest.mark.parametrize("plant", ["link", "pipe", "folder"])
+def test_a_planted_word_is_not_read(tmp_path: Path, plant: str) -> None:
+    """A pipe would be waited for without end."""
+    with lease(_pool(0), folder=tmp_path, holder="a"):
+        word = lock_path(tmp_path, fake_core(0)).with_suffix(".json")
+        word.rename(tmp_path / "elsewhere")
+        if plant == "link":
+            word.symlink_to(tmp_path / "elsewhere")
+        elif plant == "pipe":
+            os.mkfifo(word)
+        else:
+            word.mkdir()
+
+        with pytest.raises(DeviceBusyError, match="left no word"):
+            lease(_pool(0), folder=tmp_path, holder="b")
+
+
+def test_a_word_cannot_steer_the_readers_terminal(tmp_path: Path) -> None:
+    """What another user wrote is shown without its control characters."""
+    with (
+        lease(_pool(0), folder=tmp_path, holder="\x1b]0;gone\x07 and \n more"),
+        pytest.raises(DeviceBusyError) as caught,
+    ):
+        lease(_pool(0), folder=tmp_path, holder="b")
+
+    assert str(caught.value).isprintable()
+
+
+def test_siblings_are_waited_for_and_strangers_are_not(tmp_path: Path) -> None:
+    """Of one session, a worker waits for the other; of another session, it is refused."""
+    first = lease(_pool(0), folder=tmp_path, holder="a", session="one")
+    timer = threading.Timer(0.6, first.release)
+    timer.start()
+    with lease(_pool(0), folder=tmp_path, holder="b", session="one", siblings_wait_s=60):
+        timer.join()
+        with pytest.raises(DeviceBusyError):
+            lease(_pool(0), folder=tmp_path, holder="c", session="two", siblings_wait_s=60)
+
+
+def test_who_has_no_time_goes_past_a_line(tmp_path: Path) -> None:
+    """Somebody who waits for more than there is does not keep others from what is free."""
+    with _held_elsewhere(tmp_path, _pool(0)):
+        told = threading.Event()
+        waiter = threading.Thread(
+            target=lambda: lease(
+                _pool(0, 1), folder=tmp_path, wait_s=60, holder="patient", on_wait=lambda _: told.set()
+            ).release()
+        )
+        waiter.start()
+        assert told.wait(60)
+        with lease(_pool(1), folder=tmp_path, holder="in a hurry") as mine:
+            assert mine.is_held
+    waiter.join(60)
+
+    assert not waiter.is_alive()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.parametrize("closes", [False, True])
+def test_two_users_share_the_folder(*, closes: bool) -> None:
+    """What one leased the other can lease later, sees while it is held, and is told of a folder that is closed."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "leases"
+        with lease(_pool(0, 1), folder=folder, holder="a"):
+            pass
+        if closes:
+            folder.chmod(0o700)
+        with lease(_pool(0), folder=folder, holder="the first user"):
+            done = subprocess.run(
+                [sys.executable, "-c", AS_NOBODY, str(folder)], capture_output=True, text=True, check=False
+            )
+        narrow = narrowness(folder)
+
+    assert 0 == done.returncode, done.stderr
+    if closes:
+        assert "chmod 0777" in done.stdout
+        assert "not open to all users" in narrow
+    else:
+        assert "of user root" in done.stdout
+        assert "then cpu:fake:1" in done.stdout
+        assert not narrow
+
+
+def test_the_variable_names_the_folder(tmp_path: Path) -> None:
+    """Schedulers set it for all jobs of a host; empty is unset."""
+    assert tmp_path == lease_folder({"MIXGPU_LEASES": str(tmp_path)})
+    assert lease_folder({}) == lease_folder({"MIXGPU_LEASES": ""})
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    """Nobody's own folder is opened to all."""
+    tmp_path.chmod(0o750)
+    with lease(_pool(0), folder=tmp_path, holder="a"):
+        pass
+
+    assert 0o750 == stat.S_IMODE(tmp_path.stat().st_mode)
+
+
+@settings(deadline=None)
+@given(
+    visible=st.one_of(st.none(), st.lists(st.sampled_from(["0", "1", "2", "3", "-1", "7", "x"]), max_size=5)),
+    num_wanted=st.integers(1, 4),
+    busy=st.sets(st.integers(0, 3)),
+)
+def test_no_excluded_device_is_ever_leased(visible: list[str] | None, num_wanted: int, busy: set[int]) -> None:
+    """Whatever the list, the request and what others hold: what is leased is allowed and was free."""
+    environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": ",".join(visible)}
+    inventory = NvidiaSource(a40_host(4), environ=environ).look()
+    allowed = {device.id for device in inventory.devices}
+    whole = {device.id: device for device in NvidiaSource(a40_host(4), environ={}).look().devices}
+    excluded = set() if visible is None else {uuid_of(index) for index in range(4) if str(index) not in visible}
+    with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
+        taken = {uuid_of(index) for index in busy}
+        for id_ in taken:
+            stack.enter_context(lease(Pool(devices=(whole[id_],)), folder=Path(place), holder="others"))
+        try:
+            pool = allocate(PoolSpec.parse(f"a40:{num_wanted}"), inventory, avoid=taken)
+            mine = lease(pool, folder=Path(place), holder="me", others=inventory.devices)
+        except (PoolShortfallError, DeviceBusyError):
+            assert len(allowed - taken) < num_wanted
+            return
+        stack.enter_context(mine)
+        ids = {device.id for device in mine.pool.devices}
+
+    assert len(ids) == num_wanted
+    assert ids <= allowed - taken
+    assert not ids & excluded
