@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from pytest_mixgpu.marks.code_seen import code_doubts
 from pytest_mixgpu.marks.compare import environment_differences
+from pytest_mixgpu.marks.device_seen import noted_of_devices
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.instruments import instruments_said
 from pytest_mixgpu.marks.measurement import Measurement
@@ -100,6 +101,7 @@ def asides_of(evidence: Evidence, found: Measurement) -> tuple[str, ...]:
     unknown = [f"{run.header.name} ({run.id})" for run in found.runs if is_share_unknown(run)]
     if unknown:
         said.append(f"disturbed: unknown; what other processes took of the cores is not known of {', '.join(unknown)}")
+    said += noted_of_devices(found.runs, evidence.disturbance)
     said += [
         f"ended before it had anything to show: {why_unfinished(run, running=running)}"
         for run in evidence.unfinished

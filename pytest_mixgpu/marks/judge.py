@@ -24,7 +24,7 @@ from pytest_mixgpu.marks.measurement import Blemish, Measurement
 from pytest_mixgpu.marks.metrics import METRICS, Metric
 from pytest_mixgpu.marks.model import PassMark, Qualifier, Verdict, Word
 from pytest_mixgpu.marks.parity_beside import beside_parity
-from pytest_mixgpu.marks.rules import forced_by_rules, told
+from pytest_mixgpu.marks.rules import forced_by_rules, refused, told
 from pytest_mixgpu.marks.seals import amendments_of, is_frozen, tampering
 from pytest_mixgpu.marks.since import since_frozen
 from pytest_mixgpu.marks.statistics import resolvable_difference, spread_of, straddles
@@ -144,7 +144,7 @@ def _of_whole(verdict: Verdict, evidence: Evidence, further: Sequence[str]) -> V
     )
 
 
-def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the word
+def _weigh(  # noqa: PLR0911, PLR0913, PLR0917 - one return a word, one argument a step on the way to it
     mark: PassMark,
     metric: Metric,
     evidence: Evidence,
@@ -157,6 +157,9 @@ def _weigh(  # noqa: PLR0913, PLR0917 - one argument a step on the way to the wo
         return replace(verdict, reason=f"{mark.metric} is not a number")
     if found.untargeted:
         return replace(verdict, reason=found.untargeted, remedy=_DESCRIBE)
+    refusal = refused(mark, [blemish.sentence for blemish in found.disturbed])
+    if refusal is not None and not evidence.rehearsal:
+        return replace(verdict, word=refusal[0], reason=refusal[1], remedy=_further(evidence, found))
     unfit = {blemish.repeat for blemish in found.unfit}
     # A rehearsal is no evidence and takes its value as it is, with the note; else a disturbed attempt counts as lost.
     shaken = set() if evidence.rehearsal else {blemish.repeat for blemish in found.disturbed}

@@ -3,6 +3,7 @@
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 Word = Literal["PASS", "FAIL", "VOID", "TAMPERED", "UNJUDGED"]
 Qualifier = Literal["emulated", "rehearsal", "exploratory"]
@@ -18,6 +19,11 @@ Reference = Literal["ideal", "controls"]
 Straddling = Literal["decide", "unjudged", "fail"]
 """What becomes of a mark whose interval lies on both sides of its bound: the median decides and `inconclusive` is
 noted, or the mark is UNJUDGED, or it is not met."""
+
+
+Disturbed = Literal["count", "refuse"]
+"""What becomes of a mark of whose runs one was disturbed: that run counts as the worst value, or the mark is
+UNJUDGED."""
 
 
 class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,6 +43,8 @@ class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     least_runs: int = 1
     """With fewer runs than these the mark is UNJUDGED, whatever the plan asks for."""
     straddling: Straddling = "decide"
+    disturbed: Disturbed | UnsetType = UNSET
+    """Unset, and no part of the seal: `count`."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

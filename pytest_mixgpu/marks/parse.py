@@ -5,16 +5,19 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import NoReturn, get_args
 
+from msgspec import UNSET, UnsetType
+
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MarkError, SpecError
 from pytest_mixgpu.marks.checks import CHECKS
 from pytest_mixgpu.marks.metrics import METRICS, Metric
-from pytest_mixgpu.marks.model import Claim, Comparator, PassMark, Reference, Straddling
+from pytest_mixgpu.marks.model import Claim, Comparator, Disturbed, PassMark, Reference, Straddling
 
 COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
 REFERENCES: tuple[Reference, ...] = get_args(Reference)
 STRADDLING: tuple[Straddling, ...] = get_args(Straddling)
-_KEYWORDS = ("id", "metric", *COMPARATORS, "of", "unit", "pool", "statistic", "least_runs", "straddling")
+DISTURBED: tuple[Disturbed, ...] = get_args(Disturbed)
+_KEYWORDS = ("id", "metric", *COMPARATORS, "of", "unit", "pool", "statistic", "least_runs", "straddling", "disturbed")
 _ID_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _RESERVED_IDS = frozenset({"plan", "code", "evaluator", "data", "recipes", "judge", "tests"})
 """What else can be amended; a mark of that name could not be told from it."""
@@ -51,6 +54,7 @@ def parse_passmark(args: Sequence[object], kwargs: Mapping[str, object], where: 
         pool=_pool(kwargs, complain),
         least_runs=_least_runs(kwargs, complain),
         straddling=_straddling(kwargs, complain),
+        disturbed=_disturbed(kwargs, complain),
     )
     _refuse_impossible(mark, complain)
     return mark
@@ -153,6 +157,13 @@ def _straddling(kwargs: Mapping[str, object], complain: _Complaint) -> Straddlin
             f"{_nearest(straddling, STRADDLING)}"
         )
     return next(rule for rule in STRADDLING if rule == straddling)
+
+
+def _disturbed(kwargs: Mapping[str, object], complain: _Complaint) -> Disturbed | UnsetType:
+    disturbed = kwargs.get("disturbed", "count")
+    if disturbed not in DISTURBED:
+        complain(f"disturbed={disturbed!r} is no rule for a run that was disturbed{_nearest(disturbed, DISTURBED)}")
+    return "refuse" if disturbed == "refuse" else UNSET
 
 
 def _pool(kwargs: Mapping[str, object], complain: _Complaint) -> str:

@@ -1,8 +1,8 @@
-"""The two rules that a mark freezes beside its bound: from values of runs to a word that they force. Pure.
+"""The rules that a mark freezes beside its bound: from values of runs to a word that they force. Pure.
 
-How many runs must stand behind a value, and what becomes of a mark whose interval lies on both sides of its bound.
-Both are rules of the experiment. A rehearsal is judged on the runs of its own session, often one, and answers nothing
-in any case: there the rules are told and not applied.
+How many runs must stand behind a value, what becomes of a mark whose interval lies on both sides of its bound, and of
+one whose runs were disturbed. They are rules of the experiment. A rehearsal is judged on the runs of its own session,
+often one, and answers nothing in any case: there the rules are told and not applied.
 """
 
 from collections.abc import Sequence
@@ -56,6 +56,18 @@ def ruled(mark: PassMark, values: Sequence[float], bound: float, *, is_ratio: bo
     return word, f"the interval {low:.6g} to {high:.6g} {mark.unit} lies on both sides of {bound:.6g}; {rule}"
 
 
+def refused(mark: PassMark, disturbed: Sequence[str]) -> tuple[Word, str] | None:
+    """Return that a mark refuses what was disturbed, and why; None where it counts.
+
+    Args:
+        mark: with its rule.
+        disturbed: what disturbed its runs, a sentence each.
+    """
+    if mark.disturbed != "refuse" or not disturbed:
+        return None
+    return "UNJUDGED", f"{disturbed[0]}; the mark was frozen with disturbed='refuse'"
+
+
 def forced_by_rules(
     mark: PassMark, values: Sequence[float], bound: float, *, num_runs: int, is_ratio: bool = False
 ) -> tuple[Word, str] | None:
@@ -79,6 +91,8 @@ def told(mark: PassMark, *, rehearsal: bool) -> tuple[str, ...]:
         said.append(f"the mark asks for at least {mark.least_runs} runs")
     if mark.straddling != "decide":
         said.append(f"where the interval lies on both sides of the bound, {IN_WORDS[mark.straddling]}")
+    if mark.disturbed == "refuse":
+        said.append("where a run was disturbed, the mark is UNJUDGED")
     if said and rehearsal:
         said.append("a rehearsal is judged on its own session's runs, and these rules are the experiment's")
     return ("; ".join(said),) if said else ()

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pytest_mixgpu.errors import RecordError
 from pytest_mixgpu.marks.copies import copies
 from pytest_mixgpu.marks.moments import moment_faults, overlaps
+from pytest_mixgpu.marks.seen_faults import line_seen_faults, watch_faults
 from pytest_mixgpu.marks.tolerances import BYTES_A_VALUE, CLOCK_RATE, ROUNDING_S, STARVED_SHARE, WAKING_S
 from pytest_mixgpu.records.bits import decode_bits
 from pytest_mixgpu.records.model import Evaluation, RoundLine, RunRecord
@@ -30,7 +31,8 @@ def work_faults(run: RunRecord) -> tuple[str, ...]:
 
 def round_faults(run: RunRecord) -> tuple[str, ...]:
     """Return where rounds do not agree with their stamps and phases."""
-    return _of(run, (f"round {line.index}: {fault}" for line in run.rounds for fault in _line_faults(run, line)))
+    faults = (f"round {line.index}: {fault}" for line in run.rounds for fault in _line_faults(run, line))
+    return _of(run, (*faults, *watch_faults(run)))
 
 
 def time_faults(run: RunRecord) -> tuple[str, ...]:
@@ -182,6 +184,7 @@ def _meter_faults(line: RoundLine) -> Iterator[str]:
     for cpu_s in line.compute_cpu_s:
         if cpu_s is not None and not cpu_s >= 0:
             yield f"a worker is said to have had {cpu_s!r} s of CPU time"
+    yield from line_seen_faults(line)
 
 
 def _exchange_faults(run: RunRecord, line: RoundLine) -> Iterator[str]:

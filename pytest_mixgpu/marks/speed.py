@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.marks.compare import baseline_differences
 from pytest_mixgpu.marks.comparison import exceeds
+from pytest_mixgpu.marks.device_seen import disturbed_devices
 from pytest_mixgpu.marks.eligible import canonical_pool
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.marks.git import parse_moment
@@ -221,7 +222,7 @@ def _foreign(evidence: Evidence, repeat: Repeat, run: RunRecord) -> list[Blemish
         said.append(f"other processes took {100 * taken:.0f} % of a core {where}")
     if stalled is not None and exceeds(stalled, limit):
         said.append(f"a worker was held up for {100 * stalled:.0f} % of its computing {where}")
-    said += starved_rounds(run)
+    said += [*starved_rounds(run), *disturbed_devices(run, evidence.disturbance)]
     return [Blemish(repeat=repeat.index, sentence=text, run_id=run.id) for text in said]
 
 

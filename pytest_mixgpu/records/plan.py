@@ -131,6 +131,17 @@ class Disturbance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Share of a leased core that foreign processes may take in a round."""
     drift: float = 0.10
     """Difference of the baseline before and after the fleet, as a share of their mean."""
+    clock_share: float | UnsetType = UNSET
+    """Share of the allowed clock below which a device that computes is disturbed. Unset, as those below: the
+    judge's own default, and no part of the digest."""
+    ecc_errors: int | UnsetType = UNSET
+    """New uncorrected memory errors that a round may have."""
+    link_errors: int | UnsetType = UNSET
+    """New replays and errors of links that a round may have."""
+    power_cap_disturbs: bool | UnsetType = UNSET
+    """Whether a device at its power cap is disturbed, whatever the cap."""
+    cpu_pressure: float | UnsetType = UNSET
+    """Share of a round in which some process waited for a core, from where on it is stated."""
 
 
 class Rehearsal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

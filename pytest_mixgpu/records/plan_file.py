@@ -13,7 +13,7 @@ from pytest_mixgpu.errors import PlanError, SpecError
 from pytest_mixgpu.records.codec import first_not_finite
 from pytest_mixgpu.records.digests import canonical_digest
 from pytest_mixgpu.records.model import Settings
-from pytest_mixgpu.records.plan import Plan, Prices, RolePlan, RunSettings, Seeds, Workload
+from pytest_mixgpu.records.plan import Disturbance, Plan, Prices, RolePlan, RunSettings, Seeds, Workload
 from pytest_mixgpu.records.tables import field_text, steps_of, value_of
 
 PLAN_SCHEMA_VERSION = 1
@@ -122,14 +122,22 @@ def _contradictions(plan: Plan) -> Iterator[str]:
         yield f"wait.status: found {plan.wait.status!r}, expected one of {', '.join(WAIT_WORDS)}"
     if plan.wait.status == "out-of-scope" and not plan.wait.reason:
         yield "wait.reason: found none, expected why the wait for GPUs is out of scope"
-    limits = {"foreign_share": plan.disturbance.foreign_share, "drift": plan.disturbance.drift}
-    for name, limit in limits.items():
-        if not 0 < limit < 1:
-            yield f"disturbance.{name}: found {limit}, expected a share between 0 and 1"
+    yield from _limit_faults(plan.disturbance)
     if plan.prices is not None:
         yield from _price_faults(plan.prices, "prices")
     if plan.rehearsal is not None and plan.rehearsal.prices is not None:
         yield from _price_faults(plan.rehearsal.prices, "rehearsal.prices")
+
+
+def _limit_faults(disturbance: Disturbance) -> Iterator[str]:
+    for name in ("foreign_share", "drift", "clock_share", "cpu_pressure"):
+        limit = getattr(disturbance, name)
+        if not isinstance(limit, UnsetType) and not 0 < limit < 1:
+            yield f"disturbance.{name}: found {limit}, expected a share between 0 and 1"
+    for name in ("ecc_errors", "link_errors"):
+        count = getattr(disturbance, name)
+        if not isinstance(count, UnsetType) and count < 0:
+            yield f"disturbance.{name}: found {count}, expected 0 or more"
 
 
 def _role_faults(roles: tuple[RolePlan, ...], shared: RunSettings, where: str) -> Iterator[str]:
