@@ -257,7 +257,10 @@ def start_line(setup: JobSetup, opened: Sequence[Opened], *, links: tuple[Link, 
             f"the workers opened different data: {digests}; all must train and score on the same files", worker=""
         )
     hosts = {setup.header.host.host: setup.header.host}
-    hosts |= {word.host_facts.host: word.host_facts for word in opened if word.host_facts is not None}
+    for facts in (word.host_facts for word in opened if word.host_facts is not None):
+        # Each worker of another host knows its own device alone.
+        known = hosts[facts.host].devices if facts.host in hosts else ()
+        hosts[facts.host] = msgspec.structs.replace(facts, devices=(*known, *facts.devices))
     return Start(
         started_at=utc_now(),
         workers=tuple(word.facts for word in opened),

@@ -7,6 +7,7 @@ import time
 import msgspec
 
 from pytest_mixgpu.devices.hosts import host_name
+from pytest_mixgpu.devices.inventory import take_inventory
 from pytest_mixgpu.jobs.code import CodeSeen, code_seen, own_modules
 from pytest_mixgpu.jobs.used_device import check_used, used_device
 from pytest_mixgpu.launch.binding import memory_nodes
@@ -93,6 +94,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Seconds since then; None on another host, where nobody can tell."""
         return time.perf_counter() - self.clock_s if self.host == host_name() else None
 
-    def other_host_facts(self) -> HostFacts | None:
-        """Facts of this host, if it is not the one that asked and knows them itself."""
-        return None if self.host == host_name() else host_facts()
+    def other_host_facts(self, device_id: str | None = None) -> HostFacts | None:
+        """Facts of this host, if it is not the one that asked and knows them itself.
+
+        Args:
+            device_id: the device of this worker, whose facts stand among them.
+        """
+        if self.host == host_name():
+            return None
+        facts = () if device_id is None else take_inventory().facts
+        own = tuple(each for each in facts if each.device_id == device_id)
+        return msgspec.structs.replace(host_facts(), devices=own)

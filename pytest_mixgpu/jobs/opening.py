@@ -48,7 +48,7 @@ def describe(
             first_step_s=first_step_s,
             code=task.asked.code,
         ),
-        host_facts=task.asked.other_host_facts(),
+        host_facts=task.asked.other_host_facts(task.device_id),
         data_digest=trainer.workload.digest if task.takes_digest else "",
         data_counts=trainer.workload.counts,
         num_parameters=trainer.num_parameters,

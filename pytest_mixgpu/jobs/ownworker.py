@@ -211,7 +211,7 @@ class WorkContext:
         )
         opened = Opened(
             facts=facts,
-            host_facts=self._task.asked.other_host_facts(),
+            host_facts=self._task.asked.other_host_facts(self._task.device_id),
             data_digest=data_digest,
             data_counts=dict(data_counts),
             num_parameters=num_parameters,

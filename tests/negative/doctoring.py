@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from pytest_mixgpu.devices.model import DeviceFacts, Pool
 from pytest_mixgpu.marks.evidence import Evidence, LostRun
 from pytest_mixgpu.marks.git import Bringing, GitWitness
 from pytest_mixgpu.marks.lock import Lock, amend, freeze
@@ -23,6 +24,7 @@ from tests.sample_doctors import (
     with_settings,
     with_speed,
     with_start,
+    with_workers,
 )
 from tests.sample_parts import make_pool
 from tests.sample_timeline import MadeRun
@@ -152,6 +154,21 @@ def fewer_samples(run: MadeRun) -> MadeRun:
 
 def busy_cores(run: MadeRun) -> MadeRun:
     return first_round(foreign_share=(0.4,) * len(run.rounds[0].participants))(run)
+
+
+def beside_another(run: MadeRun) -> MadeRun:
+    """Let the host say where its GPUs are plugged in, and one participant run elsewhere."""
+    host = run.header.host
+    facts = tuple(DeviceFacts(device_id=device.id, near_cores="0-15") for device in run.header.pool.devices)
+    moved = with_workers(with_header(run, host=replace(host, devices=facts)), cores=tuple(range(8)), memory_nodes="0")
+    workers = moved.start.workers if moved.start else ()
+    return with_start(moved, workers=(replace(workers[0], cores=(15, 16)), *workers[1:]))
+
+
+def memory_elsewhere(run: MadeRun) -> MadeRun:
+    """Put each device on a node, and all memory on another one."""
+    devices = tuple(replace(device, numa_node=1) for device in run.header.pool.devices)
+    return with_workers(with_header(run, pool=Pool(devices=devices)), memory_nodes="0")
 
 
 def no_links(run: MadeRun) -> MadeRun:

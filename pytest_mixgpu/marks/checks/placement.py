@@ -2,13 +2,14 @@
 
 import statistics
 
+from pytest_mixgpu.marks.checks.beside_device import misplaced
 from pytest_mixgpu.marks.checks.finding import Check, Finding
 from pytest_mixgpu.marks.evidence import Evidence
 from pytest_mixgpu.records.model import RunRecord
 
 
 def devices_named(evidence: Evidence) -> Finding:
-    """Each device has its id, its exact kind and its driver's name for it, and a worker says that it ran there."""
+    """Each device has its id, its exact kind and its driver's name for it, and a worker says that it ran beside it."""
     missing = []
     for run in evidence.completed:
         missing += [
@@ -22,6 +23,7 @@ def devices_named(evidence: Evidence) -> Finding:
             for device in run.devices
             if device.id not in used
         ]
+        missing += misplaced(run)
     pools = {f"{run.header.name}: {run.header.pool.spec}": None for run in evidence.completed}
     names = sorted({f"{device.kind} is {device.name}" for run in evidence.completed for device in run.devices})
     return Finding(missing=tuple(missing), stated=(*pools, *names))
@@ -89,7 +91,11 @@ def _exchanging(evidence: Evidence) -> list[RunRecord]:
 
 
 CHECKS = (
-    Check(name="devices-named", about="every device has id, exact kind and its driver's name", look=devices_named),
+    Check(
+        name="devices-named",
+        about="every device has id, exact kind and its driver's name, and its participant ran beside it",
+        look=devices_named,
+    ),
     Check(name="hosts-named", about="every host is described", look=hosts_named),
     Check(name="coordinator-placed", about="where updates were combined is said", look=coordinator_placed),
     Check(name="links-measured", about="every link to the coordinator was measured in every run", look=links_measured),
