@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pytest_mixgpu.devices.inventory import Inventory
     from pytest_mixgpu.devices.model import Pool
     from pytest_mixgpu.jobs.named import NamedJob
     from pytest_mixgpu.launch.protocol import Launcher
@@ -53,6 +54,7 @@ class Experiment:
         launcher: gives the launcher, likewise.
         say: takes lines of progress.
         hold: leases devices for a block.
+        look: gives what is here now.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a source
@@ -67,6 +69,7 @@ class Experiment:
         launcher: Callable[[], Launcher],
         say: Callable[[str], None],
         hold: Callable[[Pool], AbstractContextManager[Pool]],
+        look: Callable[[], Inventory],
     ) -> None:
         if suite.plan is None:
             raise PlanError(f"{suite.plan_path}: there is no plan")
@@ -80,6 +83,7 @@ class Experiment:
         self._launcher = launcher
         self._say = say
         self._hold = hold
+        self._look = look
         self._made: set[str] = set()
         self._refused: dict[str, MixgpuError] = {}
         self._stored: tuple[tuple[str, ...], StoredRuns] | None = None
@@ -231,6 +235,7 @@ class Experiment:
             digests=self._digests,
             split=self._options.split or staging.settings.split,
             hold=self._hold,
+            look=self._look,
             data_root=self._options.data,
             say=self._say,
             anchoring=self._anchoring,

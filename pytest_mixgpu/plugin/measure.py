@@ -13,6 +13,7 @@ import msgspec
 
 from pytest_mixgpu.devices.alike import stand_ins
 from pytest_mixgpu.devices.interference import Interference
+from pytest_mixgpu.devices.inventory import facts_about
 from pytest_mixgpu.devices.model import Device, Pool
 from pytest_mixgpu.devices.watch import Watch
 from pytest_mixgpu.errors import PlanError
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pytest_mixgpu.devices.inventory import Inventory
     from pytest_mixgpu.jobs.named import NamedJob
     from pytest_mixgpu.jobs.workloads.recipe import AnyRecipe
     from pytest_mixgpu.launch.protocol import Launcher
     from pytest_mixgpu.plugin.anchoring import Anchoring
     from pytest_mixgpu.plugin.sequence import PlannedRun, Staging
     from pytest_mixgpu.plugin.suites import Suite
-    from pytest_mixgpu.records.model import RunRecord
+    from pytest_mixgpu.records.model import HostFacts, RunRecord
     from pytest_mixgpu.records.plan import Plan
     from pytest_mixgpu.records.store import RunStore, RunWriter
 
@@ -99,6 +101,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     data_root: Path | None
     say: Callable[[str], None]
     anchoring: Anchoring
+    look: Callable[[], Inventory]
+    """Gives what is here now, asked at the start of each run on GPUs."""
     job: NamedJob | None = None
     """A user's own, in place of ours."""
     folder: Path | None = None
@@ -297,6 +301,15 @@ class _Shares:
         )
 
 
+def _host_with(measurement: Measurement, pool: Pool) -> HostFacts:
+    """Describe this host, with what it says of the devices of a run that it has."""
+    host = host_facts()
+    if pool.is_cpu:
+        return host
+    facts, links = facts_about(pool.devices, measurement.look())
+    return msgspec.structs.replace(host, devices=facts, device_links=links)
+
+
 def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: tuple[int, ...]) -> Header:
     plan, staging = measurement.plan, measurement.staging
     settings = settings_for(
@@ -307,7 +320,7 @@ def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: t
         split=measurement.split,
         leg=run.leg,
     )
-    host = host_facts()
+    host = _host_with(measurement, run.pool)
     now = datetime.now(UTC)
     suffix = f"-{run.leg}" if run.leg else ""
     return Header(

@@ -35,8 +35,13 @@ def print_devices(config: pytest.Config) -> None:
 def inventory_of(config: pytest.Config) -> Inventory:
     """What is here, by the sources of a conftest where it has some; looked up once in a process."""
     if INVENTORY not in config.stash:
-        config.stash[INVENTORY] = take_inventory(config.hook.pytest_mixgpu_sources(config=config))
+        config.stash[INVENTORY] = look_again(config)
     return config.stash[INVENTORY]
+
+
+def look_again(config: pytest.Config) -> Inventory:
+    """What is here now: clocks, caps and temperatures change while a session lasts."""
+    return take_inventory(config.hook.pytest_mixgpu_sources(config=config))
 
 
 def preflight_arguments(config: pytest.Config) -> None:

@@ -14,7 +14,7 @@ from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
 from pytest_mixgpu.plugin.holding import SIBLINGS_WAIT_S, Holding
 from pytest_mixgpu.plugin.keys import SESSION_ID
-from pytest_mixgpu.plugin.preflight import inventory_of, pool_for_request
+from pytest_mixgpu.plugin.preflight import inventory_of, look_again, pool_for_request
 from pytest_mixgpu.plugin.progress import Progress
 from pytest_mixgpu.plugin.sequence import holds
 from pytest_mixgpu.plugin.suites import Suite, suite_folder
@@ -219,6 +219,7 @@ class MixgpuSession:
                 launcher=lambda: self.launcher,
                 say=self._progress.say,
                 hold=lambda pool: self.holding.hold(pool, what_for=suite.name),
+                look=lambda: look_again(self.config),
             )
         return self._experiments[suite.folder]
 
