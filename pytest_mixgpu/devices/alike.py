@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from pytest_mixgpu.devices.allocate import TWIN_TOLERANCE
-from pytest_mixgpu.devices.catalog import UNRESOLVED
+from pytest_mixgpu.devices.catalog_file import UNRESOLVED
 from pytest_mixgpu.devices.model import Device
 
 

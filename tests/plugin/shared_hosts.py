@@ -112,7 +112,11 @@ class SharedHost:
                     break
             else:
                 raise AssertionError(f"it ended without holding anything: {session.stderr and session.stderr.read()}")
-            yield session, held.split()
+            try:
+                yield session, held.split()
+            finally:
+                session.kill()
+                session.communicate()
 
 
 def environment_of(text: str) -> dict[str, str]:

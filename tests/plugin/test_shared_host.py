@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -167,9 +168,9 @@ def test_the_list_of_devices_says_who_holds_them(host: SharedHost) -> None:
     result.stdout.fnmatch_lines([f"*{uuid_of(2)} is leased: held by process {holder.pid} *"])
 
 
-def _read_until(stream: object, word: str) -> str:
+def _read_until(stream: IO[str], word: str) -> str:
     seen = ""
-    for line in stream:  # type: ignore[attr-defined]
+    for line in stream:
         seen += line
         if word in seen:
             return seen
