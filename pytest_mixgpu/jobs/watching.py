@@ -77,7 +77,11 @@ class Watcher:
         self._cpu_s += time.thread_time() - began_s
         devices = [self._pool.devices[participant] for participant in line.participants]
         line = replace(
-            line, foreign_share=tuple(shares.get(each.ordinal) if each.vendor == "cpu" else None for each in devices)
+            line,
+            foreign_share=tuple(
+                shares.get(each.ordinal) if each.vendor == "cpu" and each.host == self._host else None
+                for each in devices
+            ),
         )
         watched = self._seen()
         if watched is None:

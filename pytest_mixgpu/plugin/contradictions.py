@@ -57,6 +57,7 @@ def _measuring_flags(options: Options) -> Mapping[str, object]:
         "--gpus": options.gpus,
         "--mixgpu-workload": options.workload,
         "--mixgpu-job": options.job,
+        "--mixgpu-coordinator": options.coordinator,
         "--mixgpu-runs": options.runs,
         "--mixgpu-split": options.split,
         "--mixgpu-anchor": next(iter(options.anchors), None),

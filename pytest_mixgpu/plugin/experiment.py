@@ -54,6 +54,7 @@ class Experiment:
         launcher: gives the launcher, likewise.
         say: takes lines of progress.
         hold: leases devices for a block.
+        coordinator: gives the host where updates are combined.
         look: gives what is here now.
     """
 
@@ -69,6 +70,7 @@ class Experiment:
         launcher: Callable[[], Launcher],
         say: Callable[[str], None],
         hold: Callable[[Pool], AbstractContextManager[Pool]],
+        coordinator: Callable[[], str],
         look: Callable[[], Inventory],
     ) -> None:
         if suite.plan is None:
@@ -83,6 +85,7 @@ class Experiment:
         self._launcher = launcher
         self._say = say
         self._hold = hold
+        self._coordinator = coordinator
         self._look = look
         self._made: set[str] = set()
         self._refused: dict[str, MixgpuError] = {}
@@ -235,6 +238,7 @@ class Experiment:
             digests=self._digests,
             split=self._options.split or staging.settings.split,
             hold=self._hold,
+            coordinator=self._coordinator(),
             look=self._look,
             data_root=self._options.data,
             say=self._say,

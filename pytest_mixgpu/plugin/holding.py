@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from pytest_mixgpu.devices.lease import Lease
+    from pytest_mixgpu.launch.ray_cluster import ClusterLease
+
 SIBLINGS_WAIT_S = 3600.0
 """How long a worker of xdist waits for its siblings, which use the same devices in turn."""
 
@@ -29,6 +32,7 @@ class Holding:
         session: of pytest, the same for all its workers.
         folder: of the locks; None is the one that all users share.
         others: what is here: one of the same exact part serves in place of a device that is busy.
+        take: leases devices, with the arguments of `lease`; a cluster does so on their nodes.
         say: told what is waited for.
     """
 
@@ -40,6 +44,7 @@ class Holding:
         session: str = "",
         folder: Path | None = None,
         others: Callable[[], Sequence[Device]] = tuple,
+        take: Callable[..., Lease | ClusterLease] = lease,
         say: Callable[[str], None],
     ) -> None:
         self._wait_s = wait_s
@@ -47,6 +52,7 @@ class Holding:
         self._session = session
         self._folder = folder
         self._others = others
+        self._take = take
         self._say = say
         self._held: dict[str, Device] = {}
         self._told_of_folder = False
@@ -73,7 +79,7 @@ class Holding:
         wait_s, siblings_wait_s = (0.0, 0.0) if self._held else (self._wait_s, self._siblings_wait_s)
         taken_ids = self._held.keys()
         try:
-            taken = lease(
+            taken = self._take(
                 Pool(devices=fresh),
                 folder=self._folder,
                 wait_s=wait_s,

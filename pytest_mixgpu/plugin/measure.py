@@ -98,6 +98,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     digests: Digests
     split: str
     hold: Callable[[Pool], AbstractContextManager[Pool]]
+    coordinator: str
+    """Host where updates are combined, where an exchange does that."""
     data_root: Path | None
     say: Callable[[str], None]
     anchoring: Anchoring
@@ -188,7 +190,9 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
     header = _header(measurement, run, repeat=repeat, shares=shares)
     writer = measurement.store.register(header)
     _announce(measurement, header, writer, meter)
-    cores = tuple(device.ordinal for device in run.pool.devices if device.vendor == "cpu")
+    # What is watched from here is this host; of devices elsewhere it stays unknown.
+    own = tuple(device for device in run.pool.devices if device.host == header.host.host)
+    cores = tuple(device.ordinal for device in own if device.vendor == "cpu")
     label = place + (run.role.name if not run.leg else f"{run.role.name} ({run.leg})")
 
     def say(text: str) -> None:
@@ -201,7 +205,7 @@ def make_run(  # noqa: PLR0913 - one argument a property of the run
         writer=writer,
         progress=say,
         interference=Interference(cores) if cores else None,
-        watch=Watch(run.pool.devices),
+        watch=Watch(own),
         evaluation=measurement.staging.evaluation,
         leased_at=meter.since_s,
         data_root=measurement.data_root,
@@ -339,7 +343,7 @@ def _header(measurement: Measurement, run: PlannedRun, *, repeat: int, shares: t
         digests=measurement.digests,
         settings=settings,
         pool=run.pool,
-        coordinator=host.host if settings.exchange in COORDINATED else "",
+        coordinator=measurement.coordinator if settings.exchange in COORDINATED else "",
         launcher=measurement.launcher.name,
         job="" if measurement.job is None else measurement.job.name,
         job_modules={} if measurement.job is None else measurement.job.digests(),

@@ -27,6 +27,8 @@ class Options:
 
     gpus: str | None
     launcher: str
+    coordinator: str | None
+    """Host, address or Ray node label of the node that combines updates; None is this host."""
     workload: str | None
     job: str | None
     """`module:factory` of a user's own job; None is the plan's."""
@@ -77,7 +79,17 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption("--mixgpu-devices", action="store_true", help="list what is here, as kinds and names, and exit")
     group.addoption(
-        "--mixgpu-launcher", choices=("local",), default="local", help="where participants run (default: local)"
+        "--mixgpu-launcher",
+        choices=("local", "ray"),
+        default="local",
+        help="where participants run: this machine, or the nodes of the Ray cluster that RAY_ADDRESS names "
+        "(default: local)",
+    )
+    group.addoption(
+        "--mixgpu-coordinator",
+        metavar="HOST",
+        help="where updates are combined: a node's host name, its address, or a Ray node label KEY=VALUE (default: "
+        "this host)",
     )
     group.addoption(
         "--mixgpu-workload", metavar="NAME", help="recipe of model and data in place of the plan's or the rehearsal's"
@@ -201,6 +213,7 @@ def read(config: pytest.Config) -> Options:
     options = Options(
         gpus=get("--gpus"),
         launcher=get("--mixgpu-launcher"),
+        coordinator=get("--mixgpu-coordinator"),
         workload=get("--mixgpu-workload"),
         job=get("--mixgpu-job"),
         root=config.rootpath,

@@ -12,6 +12,7 @@ from pytest_mixgpu.devices.lease import busy_ids, holders
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.devices.spec import PoolSpec
 from pytest_mixgpu.errors import MixgpuError, PoolShortfallError
+from pytest_mixgpu.plugin.cluster import cluster_of, leave_cluster
 from pytest_mixgpu.plugin.keys import INVENTORY
 from pytest_mixgpu.plugin.options import read as read_options
 from pytest_mixgpu.plugin.suites import suite_folder
@@ -26,14 +27,23 @@ if TYPE_CHECKING:
 
 def print_devices(config: pytest.Config) -> None:
     """Print what is here, one line a kind or device, and who holds what, for `--mixgpu-devices`."""
-    inventory = inventory_of(config)
-    held = holders(Pool(devices=inventory.devices), folder=read_options(config).leases)
+    cluster = cluster_of(config)
+    try:
+        inventory = inventory_of(config)
+    except MixgpuError as error:
+        raise pytest.UsageError(f"--mixgpu-launcher=ray: {error}") from error
+    # Who holds a device of another host is known there: whoever asks for it is told.
+    held = {} if cluster is not None else holders(Pool(devices=inventory.devices), folder=read_options(config).leases)
     for line in [*describe(inventory), *(f"  {name} is leased: {who}" for name, who in held.items())]:
         print(line)  # noqa: T201  (the whole answer of this flag; no terminal reporter exists yet)
+    leave_cluster(config)
 
 
 def inventory_of(config: pytest.Config) -> Inventory:
     """What is here, by the sources of a conftest where it has some; looked up once in a process."""
+    cluster = cluster_of(config)
+    if cluster is not None:
+        return cluster.inventory
     if INVENTORY not in config.stash:
         config.stash[INVENTORY] = look_again(config)
     return config.stash[INVENTORY]
@@ -90,7 +100,9 @@ def pool_for_request(
     try:
         inventory = inventory_of(config)
         # Where there are devices to choose from, those that another session holds are left to it.
-        busy = busy_ids(Pool(devices=inventory.devices), folder=leases)
+        cluster = cluster_of(config)
+        find_busy = busy_ids if cluster is None else cluster.busy_ids
+        busy = find_busy(Pool(devices=inventory.devices), folder=leases)
         return text, allocate(PoolSpec.parse(text), inventory, avoid=busy)
     except MixgpuError as error:
         hint = ""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from pytest_mixgpu.devices.lease import lease
 from pytest_mixgpu.devices.model import Pool
 from pytest_mixgpu.errors import MixgpuError, PlanError
 from pytest_mixgpu.launch.filemarks import first_look
 from pytest_mixgpu.marks.parse import parse_claim, parse_passmark
+from pytest_mixgpu.plugin.cluster import cluster_of, coordinator_host, leave_cluster
 from pytest_mixgpu.plugin.holding import SIBLINGS_WAIT_S, Holding
 from pytest_mixgpu.plugin.keys import SESSION_ID
 from pytest_mixgpu.plugin.preflight import inventory_of, look_again, pool_for_request
@@ -61,12 +63,14 @@ class MixgpuSession:
         self._experiments: dict[Path, Experiment] = {}
         self._launcher: Launcher | None = None
         self._progress = Progress(config)
+        cluster = cluster_of(config)
         self.holding = Holding(
             wait_s=options.wait_s,
             siblings_wait_s=SIBLINGS_WAIT_S if self.shares_session else 0.0,
             session=self.id,
             folder=options.leases,
             others=lambda: inventory_of(config).devices,
+            take=lease if cluster is None else cluster.lease,
             say=self._progress.say,
         )
         self.spoken: dict[str, list[dict[str, object]]] = {}
@@ -171,6 +175,8 @@ class MixgpuSession:
             pytest.UsageError: the pool is missing.
         """
         pool = None if self.options.records else self.pool_of(suite)
+        if pool is not None:
+            coordinator_host(self.config, self.options)
         if suite.plan is not None:
             self.experiment_of(suite).preflight()
         if pool is None:
@@ -219,6 +225,7 @@ class MixgpuSession:
                 launcher=lambda: self.launcher,
                 say=self._progress.say,
                 hold=lambda pool: self.holding.hold(pool, what_for=suite.name),
+                coordinator=lambda: coordinator_host(self.config, self.options),
                 look=lambda: look_again(self.config),
             )
         return self._experiments[suite.folder]
@@ -247,7 +254,7 @@ class MixgpuSession:
         if self._launcher is None:
             from pytest_mixgpu.launch.choice import launcher_named
 
-            self._launcher = launcher_named(self.options.launcher)
+            self._launcher = launcher_named(self.options.launcher, cluster=cluster_of(self.config))
         return self._launcher
 
     def stands_in(self, item: pytest.Item, mark: PassMark) -> bool:
@@ -288,9 +295,10 @@ class MixgpuSession:
         return code_changes(suite.lock, self.present_of(suite), mark.id, parts=("code", "judge"))
 
     def close(self) -> None:
-        """Stop preloaded processes."""
+        """Stop preloaded processes, and leave the cluster."""
         if self._launcher is not None:
             self._launcher.close()
+        leave_cluster(self.config)
 
 
 def _marks_of(item: pytest.Item) -> tuple[PassMark | Claim, ...]:
