@@ -4,6 +4,7 @@ A case names the check or the rule that must notice, the word, and words of the 
 `MARK_CASES` for pass marks.
 """
 
+from tests.negative.cases_of_devices import CASES_OF_DEVICES
 from tests.negative.cases_of_marks import CASES_OF_MARKS
 from tests.negative.cases_of_rules import CASES_OF_RULES
 from tests.negative.cases_of_runs import RUN_CASES
@@ -12,5 +13,5 @@ from tests.negative.doctoring import Case
 
 __all__ = ["CHECK_CASES", "MARK_CASES", "Case"]
 
-MARK_CASES = (*CASES_OF_MARKS, *CASES_OF_RULES)
+MARK_CASES = (*CASES_OF_MARKS, *CASES_OF_RULES, *CASES_OF_DEVICES)
 CHECK_CASES = (*BEFORE_CASES, *RUN_CASES)
