@@ -87,10 +87,10 @@ class RayLauncher:
 
     def close(self) -> None:
         """End the actors and what they keep."""
-        import ray
-
         hosts, self._hosts = self._hosts, {}
-        if hosts and ray.is_initialized():
+        if hosts:
+            import ray
+
             with suppress(Exception):
                 ray.wait([host.close.remote() for host in hosts.values()], num_returns=len(hosts), timeout=_CLOSE_S)
             for host in hosts.values():
