@@ -99,7 +99,8 @@ def describe(inventory: Inventory) -> list[str]:
     if not lines:
         lines = ["  no GPU"]
     names = {device.id: f"{device.vendor} {device.ordinal}" for device in inventory.gpus}
-    lines += [f"  {names[link.from_id]} - {names[link.to_id]}: {link.path}" for link in inventory.links]
+    pairs = [(*sorted((names[link.from_id], names[link.to_id])), link.path) for link in inventory.links]
+    lines += [f"  {one} - {other}: {path}" for one, other, path in sorted(pairs)]
     for (name, host), count in Counter((core.name, core.host) for core in inventory.cores).items():
         numbers = [core.ordinal for core in inventory.cores if (core.name, core.host) == (name, host)]
         lines.append(f"  {'cpu':<20} {count} x {name} on {host}, cores {write_list(numbers)}")
