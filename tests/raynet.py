@@ -17,7 +17,8 @@ from typing import IO, Self
 ROOT = Path(__file__).parents[1]
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "PYTHONPATH": str(ROOT)}
 
-_IN_A_ROOM = ("unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+IN_A_ROOM = ("unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""Runs what follows in a network namespace of its own that has loopback only."""
 
 
 def why_not() -> str:
@@ -44,13 +45,13 @@ class RayNet:
     def __init__(self, num_nodes: int, *, environment: Mapping[str, str] | None = None) -> None:
         self._environment = _QUIET | dict(environment or {})
         self._process = subprocess.Popen(
-            [*_IN_A_ROOM, sys.executable, "-m", __name__, str(num_nodes)],
+            [*IN_A_ROOM, sys.executable, "-m", __name__, str(num_nodes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=ROOT,
-            env=_without_ray(os.environ) | self._environment,
+            env=without_ray(os.environ) | self._environment,
         )
         self.address = str(self._answer()["address"])
 
@@ -60,7 +61,7 @@ class RayNet:
 
     def environment(self, **more: str) -> dict[str, str]:
         """Variables with which a session finds the cluster."""
-        return _without_ray(os.environ) | self._environment | {"RAY_ADDRESS": self.address} | more
+        return without_ray(os.environ) | self._environment | {"RAY_ADDRESS": self.address} | more
 
     def run(
         self, arguments: Sequence[str], *, cwd: Path = ROOT, timeout_s: float = 300.0, **environment: str
@@ -143,7 +144,8 @@ def _say(**what: object) -> None:
     sys.stdout.flush()
 
 
-def _without_ray(environ: Mapping[str, str]) -> dict[str, str]:
+def without_ray(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment that names no cluster."""
     return {name: value for name, value in environ.items() if not name.startswith("RAY_")}
 
 
