@@ -54,7 +54,9 @@ def test_every_block_has_a_name() -> None:
     """A block that no test knows is a block that nobody checks."""
     assert README.count("\n```") == 2 * len(BLOCKS)
     own_suites = {"own-suite-file", "own-suite-commands", "own-suite-amend", *PLAN_FILES, "plan-commands"}
-    assert set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "outside", *OWN_JOB} | own_suites
+    assert (
+        set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "ray", "slurm", "outside", *OWN_JOB} | own_suites
+    )
 
 
 @pytest.mark.parametrize("name", ["set-up", "main", "tests"])
@@ -80,6 +82,7 @@ def test_extras_that_are_installed_exist() -> None:
             "main",
             "devices",
             "fleet",
+            "ray",
             "outside",
             "own-job-command",
             "own-suite-commands",
