@@ -82,6 +82,16 @@ class LocalLauncher:
             RunFailedError: one of them did not start.
             ValueError: two tasks have one name.
         """
+        crew = self.begin(tasks, log_dir=log_dir, limits=limits)
+        try:
+            crew.await_first_words()
+        except BaseException:
+            crew.stop()
+            raise
+        return crew
+
+    def begin(self, tasks: Sequence[Task], *, log_dir: Path, limits: Limits) -> LocalCrew:
+        """Ask for all tasks, as `start` does, and return before they have said anything."""
         if len({task.name for task in tasks}) != len(tasks):
             raise ValueError(f"workers need different names, found {[task.name for task in tasks]}")
         log_dir.mkdir(parents=True, exist_ok=True)
@@ -97,7 +107,6 @@ class LocalLauncher:
                 self._num_workers += 1
                 log_path = (log_dir / f"{task.name}.log").absolute()
                 crew.add(task, zygote, self._fork_request(task, log_path, limits))
-            crew.await_first_words()
         except BaseException:
             crew.stop()
             raise

@@ -87,6 +87,13 @@ def explain(address: str, text: str) -> str:
         )
     if "could not find any running ray instance" in low:
         return f"no Ray cluster runs on this machine, and RAY_ADDRESS is not set. {_HOW}"
+    if "failed to connect" in low:
+        # Ray says no more than that after a token was refused; that somebody listens there was seen before.
+        return (
+            f"{name} does not let this session in, though something listens there: either it refused this session's "
+            "token (put the cluster's into RAY_AUTH_TOKEN or into the file that RAY_AUTH_TOKEN_PATH names, with "
+            f"RAY_AUTH_MODE=token), or it is no Ray cluster. Ray says: {first[:300]}"
+        )
     return f"{name} cannot be joined: {first[:400]} {_HOW}"
 
 

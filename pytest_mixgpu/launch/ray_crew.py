@@ -181,7 +181,8 @@ class RayCrew(WatchedCrew):
         seen = look.sight
         asked_age_s = now_s - self._asked_s
         if seen is None:
-            return Sight(name=name, greeted=False, asked_age_s=asked_age_s, lost_zygote=hosted.lost or look.failure)
+            why = hosted.lost or look.failure.removeprefix(f"{name} did not start: ")
+            return Sight(name=name, greeted=False, asked_age_s=asked_age_s, lost_zygote=why)
         later_s = max(0.0, now_s - max(hosted.seen_s, self._awake_s))
         failure = seen.failure
         if failure is not None:

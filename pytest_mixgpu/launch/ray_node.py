@@ -258,7 +258,7 @@ class WorkerHost:
             self._check(task.device)
             if self._launcher is None:
                 self._launcher = LocalLauncher() if modules is None else LocalLauncher(preload=modules)
-            crew = self._launcher.start([task], log_dir=Path(self._logs.name), limits=limits)
+            crew = self._launcher.begin([task], log_dir=Path(self._logs.name), limits=limits)
         except RunFailedError as error:
             self._show([], failure=str(error), log_tail=error.log_tail)
             return

@@ -163,6 +163,7 @@ def test_differing_and_missing_code_is_refused() -> None:
         pytest.param("Version mismatch: The cluster was started with:\n Ray: 2.9", "runs other versions", id="version"),
         pytest.param("UNAUTHENTICATED: invalid token", "refused this session's token", id="token"),
         pytest.param("Could not find any running Ray instance.", "no Ray cluster runs on this machine", id="none"),
+        pytest.param("Failed to connect to Ray cluster at", "either it refused this session's token", id="silent"),
         pytest.param("something else", "cannot be joined: something else", id="other"),
     ],
 )
