@@ -59,14 +59,15 @@ class Watcher:
         self._meter, self._watch = meter, watch
         self._moment = None if watch is None else watch.beginning
         self._mark: Any = None
-        self._cpu_s = 0.0
+        self.meter_cpu_s = 0.0
+        """CPU time that the meter took."""
 
     def begin(self) -> None:
         """A round begins."""
         began_s = time.thread_time()
         if self._meter is not None:
             self._mark = self._meter.sample()
-        self._cpu_s += time.thread_time() - began_s
+        self.meter_cpu_s += time.thread_time() - began_s
         if self._watch is not None:
             self._moment = self._watch.moment()
 
@@ -74,7 +75,7 @@ class Watcher:
         """A round has ended: fill in what was seen in it."""
         began_s = time.thread_time()
         shares = {} if self._meter is None else self._meter.foreign_share(self._mark)
-        self._cpu_s += time.thread_time() - began_s
+        self.meter_cpu_s += time.thread_time() - began_s
         devices = [self._pool.devices[participant] for participant in line.participants]
         line = replace(
             line,
@@ -102,7 +103,7 @@ class Watcher:
         if self._watch is None:
             return outcome
         seen, sampling = self._of_pool(self._seen()), self._watch.sampling
-        return replace(outcome, device_seen=seen, sampling=replace(sampling, cpu_s=sampling.cpu_s + self._cpu_s))
+        return replace(outcome, device_seen=seen, sampling=replace(sampling, cpu_s=sampling.cpu_s + self.meter_cpu_s))
 
     def _seen(self) -> Watched | None:
         """What was seen since the last moment; the next stretch begins where this one ends."""

@@ -14,7 +14,7 @@ from pytest_mixgpu.marks.comparison import meets
 from pytest_mixgpu.marks.lock import Lock, broken_seals, compare, lock_digest
 from pytest_mixgpu.marks.metrics import METRICS
 from pytest_mixgpu.marks.model import Note, PassMark, Qualifier, Verdict
-from pytest_mixgpu.marks.rules import forced_by_rules, told
+from pytest_mixgpu.marks.rules import forced_by_rules, refused, told
 from pytest_mixgpu.marks.statistics import spread_of
 from pytest_mixgpu.timing.model import Samples
 
@@ -28,7 +28,7 @@ _ONE_RUN = (
 )
 
 
-def judge_samples(  # noqa: PLR0913 - one keyword for each thing that is known beside the samples
+def judge_samples(  # noqa: PLR0911, PLR0913 - one return a word, one keyword for each thing that is known
     mark: PassMark,
     samples: Samples,
     *,
@@ -49,6 +49,8 @@ def judge_samples(  # noqa: PLR0913 - one keyword for each thing that is known b
     """
     verdict = _start(mark, lock, stands_in=stands_in, changes=changes, place=place)
     pool = _pool_text(samples.kinds)
+    if samples.disturbed:
+        verdict = replace(verdict, notes=(*verdict.notes, "disturbed"), details=(*samples.disturbed, *verdict.details))
     verdict = replace(verdict, pool=pool or mark.pool)
     if verdict.word == "TAMPERED":
         return verdict
@@ -70,6 +72,9 @@ def judge_samples(  # noqa: PLR0913 - one keyword for each thing that is known b
             return replace(
                 verdict, word="VOID", reason=f"the mark is for {mark.pool}, the samples were taken on {pool}"
             )
+    refusal = refused(mark, samples.disturbed)
+    if refusal is not None and not stands_in:
+        return replace(verdict, word=refusal[0], reason=refusal[1], remedy="measure again on quiet devices")
     values = [value * SECONDS[mark.unit] for value in samples.values_s]
     detail = (
         f"median of {len(values)} samples after {len(samples.warmups_s)} warm-ups ({samples.clock} clock), "

@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from pytest_mixgpu.devices.interference import Interference
+from pytest_mixgpu.devices.watch import Watch
+from pytest_mixgpu.marks.comparison import exceeds
+from pytest_mixgpu.marks.device_seen import DeviceLimits, disturbances, named
+from pytest_mixgpu.records.plan import Disturbance
 from pytest_mixgpu.timing.clocks import clock_for
 from pytest_mixgpu.timing.model import Samples
 from pytest_mixgpu.timing.sampling import take_samples
@@ -53,14 +60,38 @@ class Stopwatch:
             on: the devices that the work uses, where these are more than the first: `gpus`, or a part of it.
 
         Returns:
-            Durations in seconds, with the id and kind of the device that did the work.
+            Durations in seconds, with the id and kind of the device that did the work, and what disturbed it.
 
         Raises:
             ValueError: no sample was asked for.
         """
+        used = (self.device,) if on is None else on.devices
+        cores = [device.ordinal for device in used if device.vendor == "cpu"]
+        meter = Interference(cores)
+        with Watch(used) as watch:
+            mark, moment = meter.sample(), watch.moment()
+            samples = self._take(work, num_samples=num_samples, num_warmups=num_warmups, name=name, used=used)
+            watched, shares = watch.since(moment), meter.foreign_share(mark)
+        said = [
+            f"{text} while {samples.name} was timed, {named(device)}"
+            for device in used
+            if (seen := watched.devices.get(device.id)) is not None
+            for text in disturbances(seen, DeviceLimits())
+        ]
+        limit = Disturbance().foreign_share
+        said += [
+            f"other processes took {100 * share:.0f} % of core {core} while {samples.name} was timed, the limit is "
+            f"{100 * limit:g} %"
+            for core, share in shares.items()
+            if share is not None and exceeds(share, limit)
+        ]
+        return replace(samples, disturbed=tuple(said))
+
+    def _take(
+        self, work: Callable[[], object], *, num_samples: int, num_warmups: int, name: str, used: tuple[Device, ...]
+    ) -> Samples:
         clock = clock_for(self.device.torch_device)
         name = name or self._name
-        used = (self.device,) if on is None else on.devices
         devices, kinds = tuple(device.id for device in used), tuple(device.kind for device in used)
         find_benchmark, self._find_benchmark = self._find_benchmark, None
         benchmark = None if find_benchmark is None else find_benchmark()

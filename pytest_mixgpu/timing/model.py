@@ -67,6 +67,8 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Ids of the devices that did the work."""
     kinds: tuple[str, ...] = ()
     """Their kinds, in the same order."""
+    disturbed: tuple[str, ...] = ()
+    """What disturbed these devices meanwhile, a sentence each."""
 
     def __post_init__(self) -> None:
         if not self.values_s:
