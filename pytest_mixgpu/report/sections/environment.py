@@ -48,9 +48,23 @@ def environment_section(records: Sequence[RunRecord], *, host: HostFacts | None 
         lead="As each run found it. What all hosts and runs share stands once; ≠ marks what departs from the others."
         if records
         else "As this session found it.",
-        pairs=tuple(Pair(name=name, text=text) for name, text in shared.items()),
+        pairs=(*(Pair(name=name, text=text) for name, text in shared.items()), *_watching(records)),
         tables=(table,) if differing else (),
     )
+
+
+def _watching(records: Sequence[RunRecord]) -> tuple[Pair, ...]:
+    """Say how often devices were looked at in all runs together, and what that cost."""
+    known = [run.outcome.sampling for run in records if run.outcome is not None and run.outcome.sampling is not None]
+    watched_s = sum(one.watched_s for one in known)
+    if not known or watched_s <= 0:
+        return ()
+    rates = ", ".join(f"{rate:g}" for rate in sorted({one.rate_hz for one in known}))
+    cost = sum(one.cpu_s for one in known) / watched_s
+    num_looks = units.format_count(sum(one.num_samples for one in known))
+    text = f"{rates} looks a second and at the ends of rounds, {num_looks} in all; {100 * cost:.3g} % of a core's time"
+    failures = tuple(dict.fromkeys(one.failure for one in known if one.failure))
+    return (Pair(name="devices watched", text=clean("; ".join((text, *failures)))),)
 
 
 def part(columns: Mapping[str, Mapping[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, ...], ...]]:

@@ -69,9 +69,18 @@ def _row(record: RunRecord, line: RoundLine, place: int) -> PhaseRow:
         cells=tuple(units.format_duration(totals[phase]) if totals[phase] else "0" for phase in PHASES),
         total=units.format_duration(sum(totals.values())),
         overlap=units.format_duration(line.overlap_s[place]) if place < len(line.overlap_s) else units.UNKNOWN,
-        foreign=units.format_percent(line.foreign_share[place] if place < len(line.foreign_share) else None),
+        foreign=_foreign(line, place),
         wait_s=totals["wait"],
     )
+
+
+def _foreign(line: RoundLine, place: int) -> str:
+    """Of a core the share that others took; of a GPU how many processes of others were on it."""
+    share = line.foreign_share[place] if place < len(line.foreign_share) else None
+    seen = line.device_seen[place] if place < len(line.device_seen) else None
+    if share is not None or seen is None or seen.foreign_pids is None:
+        return units.format_percent(share)
+    return units.format_count(len(seen.foreign_pids)) + (" process" if len(seen.foreign_pids) == 1 else " processes")
 
 
 def as_table(phases: PhaseTable) -> Table:
