@@ -1,0 +1,116 @@
+"""`--mixgpu-launcher=ray` and `--mixgpu-coordinator`: usage errors, and E1's rehearsal on sixteen nodes."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.raynet import ROOT, RayNet, why_not
+
+needs_cluster = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can be started")
+pytestmark = pytest.mark.xdist_group("ray")
+
+_ASKS = "def test_it(gpus): assert len(gpus) == 1\n"
+
+
+def test_another_coordinator_is_refused_on_this_machine(pytester: pytest.Pytester) -> None:
+    """With `local` everything runs here; the error names this host and the way out."""
+    pytester.makepyfile(_ASKS)
+
+    result = pytester.runpytest_subprocess("--gpus=cpu:1", "--mixgpu-coordinator=elsewhere")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--mixgpu-coordinator=elsewhere:*this host, {socket.gethostname()}*ray*"])
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", socket.gethostname()])
+def test_this_machine_may_be_named(pytester: pytest.Pytester, host: str) -> None:
+    """By name or address."""
+    pytester.makepyfile(_ASKS)
+
+    result = pytester.runpytest_subprocess("--gpus=cpu:1", f"--mixgpu-coordinator={host}", "--mixgpu-wait=120")
+
+    result.assert_outcomes(passed=1)
+
+
+def test_a_coordinator_is_refused_where_nothing_is_measured(pytester: pytest.Pytester) -> None:
+    """Records say where theirs was."""
+    (pytester.path / "ledger.jsonl").touch()
+
+    result = pytester.runpytest_subprocess("--mixgpu-records=.", "--mixgpu-coordinator=elsewhere")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--mixgpu-coordinator=elsewhere asks to make some*"])
+
+
+def test_a_cluster_that_is_not_there_is_a_usage_error(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any test runs; it says where was looked, and how a cluster is started."""
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
+    pytester.makepyfile(_ASKS)
+
+    result = pytester.runpytest_subprocess("--gpus=cpu:1", "--mixgpu-launcher=ray")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*nothing answers at RAY_ADDRESS=127.0.0.1:9*ray start --head*"])
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[RayNet]:
+    """Sixteen nodes: about 2 GB, and 20 seconds on an idle machine."""
+    with RayNet(16) as net:
+        yield net
+
+
+@needs_cluster
+def test_devices_of_all_nodes_are_listed(net: RayNet) -> None:
+    """With the nodes that they are on."""
+    done = net.python(["-m", "pytest", "--mixgpu-launcher=ray", "--mixgpu-devices"])
+
+    assert "Devices here: cpu:32" in done.stdout, done.stdout + done.stderr
+    assert all(f"node-{index} has cpu:2" in done.stdout for index in range(16))
+
+
+@needs_cluster
+def test_an_unknown_coordinator_lists_the_nodes(net: RayNet) -> None:
+    """With the labels by which one may be named."""
+    done = net.python(["-m", "pytest", "suites/e1", "--mixgpu-launcher=ray", "--mixgpu-coordinator=site=moon"])
+
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "no node of the cluster has the label site=moon" in done.stderr
+    assert "node-15 (127.0.0.1, number=15, site=far)" in done.stderr
+
+
+@needs_cluster
+def test_sixteen_nodes_rehearse_e1_with_the_coordinator_where_it_was_asked(net: RayNet, tmp_path: Path) -> None:
+    """One participant a node, each on a host of its own; updates are combined on the node with the label."""
+    done = net.python(
+        [
+            "-m",
+            "pytest",
+            str(ROOT / "suites" / "e1"),
+            "-k",
+            "fast_enough",
+            "--mixgpu-launcher=ray",
+            "--mixgpu-coordinator=number=7",
+            "--gpus=cpu:16",
+            f"--mixgpu-report={tmp_path}",
+        ],
+        timeout_s=900.0,
+    )
+
+    folders = [folder for folder in (tmp_path / "runs").iterdir() if "-fleet-" in folder.name]
+    assert len(folders) == 1, done.stdout + done.stderr
+    lines = [json.loads(line) for line in (folders[0] / "record.jsonl").read_text().splitlines()]
+    header, start = lines[0], next(line for line in lines if line["line"] == "start")
+    hosts = [f"node-{index}" for index in range(16)]
+    assert sorted(device["host"] for device in header["pool"]["devices"]) == sorted(hosts)
+    assert header["coordinator"] == "node-7"
+    assert header["launcher"] == "ray"
+    assert {worker["worker"]: worker["host"] for worker in start["workers"]}["coordinator"] == "node-7"
+    assert {facts["host"] for facts in start["hosts"]} >= set(hosts)
+    assert lines[-1]["status"] == "completed", lines[-1]["reason"]
+    assert all(share is None for line in lines if line["line"] == "round" for share in line["foreign_share"])
