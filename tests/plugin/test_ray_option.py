@@ -2,7 +2,11 @@
 
 import json
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -84,23 +88,24 @@ def test_an_unknown_coordinator_lists_the_nodes(net: RayNet) -> None:
     assert "node-15 (127.0.0.1, number=15, site=far)" in done.stderr
 
 
+def _rehearsal(report: Path) -> list[str]:
+    return [
+        "-m",
+        "pytest",
+        str(ROOT / "suites" / "e1"),
+        "-k",
+        "fast_enough",
+        "--mixgpu-launcher=ray",
+        "--mixgpu-coordinator=number=7",
+        "--gpus=cpu:16",
+        f"--mixgpu-report={report}",
+    ]
+
+
 @needs_cluster
 def test_sixteen_nodes_rehearse_e1_with_the_coordinator_where_it_was_asked(net: RayNet, tmp_path: Path) -> None:
     """One participant a node, each on a host of its own; updates are combined on the node with the label."""
-    done = net.python(
-        [
-            "-m",
-            "pytest",
-            str(ROOT / "suites" / "e1"),
-            "-k",
-            "fast_enough",
-            "--mixgpu-launcher=ray",
-            "--mixgpu-coordinator=number=7",
-            "--gpus=cpu:16",
-            f"--mixgpu-report={tmp_path}",
-        ],
-        timeout_s=900.0,
-    )
+    done = net.python(_rehearsal(tmp_path), timeout_s=900.0)
 
     folders = [folder for folder in (tmp_path / "runs").iterdir() if "-fleet-" in folder.name]
     assert len(folders) == 1, done.stdout + done.stderr
@@ -114,3 +119,48 @@ def test_sixteen_nodes_rehearse_e1_with_the_coordinator_where_it_was_asked(net: 
     assert {facts["host"] for facts in start["hosts"]} >= set(hosts)
     assert lines[-1]["status"] == "completed", lines[-1]["reason"]
     assert all(share is None for line in lines if line["line"] == "round" for share in line["foreign_share"])
+
+
+@needs_cluster
+def test_a_node_killed_in_round_2_is_named_within_ten_seconds(net: RayNet, tmp_path: Path) -> None:
+    """The fault names participant, device and host, and the round; it is the last test on this cluster."""
+    process = subprocess.Popen(
+        net.command([sys.executable, *_rehearsal(tmp_path)]),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+        env=net.environment(),
+    )
+    try:
+        _await_round(tmp_path, process, index=1)
+        killed_at = datetime.now(UTC)
+        net.lose("node-5")
+        process.wait(timeout=300.0)
+    finally:
+        process.kill()
+        process.wait()
+
+    lines = [json.loads(line) for line in _fleet_record(tmp_path).read_text().splitlines()]
+    fault = next(line for line in lines if line["line"] == "fault")
+    assert fault["host"] == "node-5"
+    assert fault["device"] == "cpu:node-5:0"
+    # What was last seen of it is up to half a second old: it may have been about to begin.
+    assert fault["round_index"] in {1, 2}
+    assert (datetime.fromisoformat(fault["at"]) - killed_at).total_seconds() < 10.0
+    assert lines[-1]["status"] == "failed"
+
+
+def _await_round(report: Path, process: subprocess.Popen[bytes], *, index: int) -> None:
+    """Return when the fleet's record holds the score after that round: the next one is under way."""
+    deadline_s = time.monotonic() + 600.0
+    while time.monotonic() < deadline_s and process.poll() is None:
+        record = _fleet_record(report)
+        if record.is_file() and f'"split":"validation","after_round":{index},' in record.read_text():
+            return
+    raise AssertionError(f"round {index} did not come")
+
+
+def _fleet_record(report: Path) -> Path:
+    runs = report / "runs"
+    folders = [folder for folder in runs.iterdir() if "-fleet-" in folder.name] if runs.is_dir() else []
+    return folders[0] / "record.jsonl" if folders else report / "none"
