@@ -165,6 +165,10 @@ def test_what_is_left_out_counts(tmp_path: Path, key: str) -> None:
         pytest.param(("wait", "status"), "later", "expected one of measured, out-of-scope", id="wait"),
         pytest.param(("wait", "reason"), "", "wait.reason: found none", id="wait-reason"),
         pytest.param(("disturbance", "drift"), 10.0, "disturbance.drift: found 10.0", id="drift-in-percent"),
+        pytest.param(
+            ("disturbance", "clock_share"), 50.0, "disturbance.clock_share: found 50.0", id="clock-in-percent"
+        ),
+        pytest.param(("disturbance", "link_errors"), -1, "disturbance.link_errors: found -1", id="errors-below-none"),
         pytest.param(("seeds", "runs"), 0, "seeds: found base 20261002 and 0 runs", id="no-runs"),
         pytest.param(
             ("roles", 1, "pool"), "a40:many", "roles, 'fleet', pool: no count after a40: found 'many'", id="pool"
