@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.interference import Interference
 from pytest_mixgpu.devices.watch import Watch
+from pytest_mixgpu.errors import PoolShortfallError
 from pytest_mixgpu.marks.comparison import exceeds
 from pytest_mixgpu.marks.device_seen import DeviceLimits, disturbances, named
 from pytest_mixgpu.records.plan import Disturbance
@@ -34,7 +36,15 @@ class Stopwatch:
     JSON and its compare hold the same samples.
     """
 
-    def __init__(self, device: Device, name: str, find_benchmark: Callable[[], Any | None]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        name: str,
+        find_benchmark: Callable[[], Any | None],
+        *,
+        watch: Callable[[tuple[Device, ...]], Watch] = Watch,
+    ) -> None:
+        self._watch = watch
         self.device = device
         """What the work is meant to run on; torch's name of it is `stopwatch.device.torch_device`."""
         self._name = name
@@ -68,7 +78,7 @@ class Stopwatch:
         used = (self.device,) if on is None else on.devices
         cores = [device.ordinal for device in used if device.vendor == "cpu"]
         meter = Interference(cores)
-        with Watch(used) as watch:
+        with self._watch(used) as watch:
             mark, moment = meter.sample(), watch.moment()
             samples = self._take(work, num_samples=num_samples, num_warmups=num_warmups, name=name, used=used)
             watched, shares = watch.since(moment), meter.foreign_share(mark)
@@ -139,5 +149,10 @@ def stopwatch_for(request: pytest.FixtureRequest) -> Stopwatch:
         benchmark(lambda: None)
         return None
 
-    pool = request.getfixturevalue("gpus")
-    return Stopwatch(pool.devices[0], request.node.name, find_benchmark)
+    device = request.getfixturevalue("gpus").devices[0]
+    if device.host != host_name():
+        raise PoolShortfallError(
+            f"the stopwatch measures in this process, on {host_name()}, and {device.id} is on {device.host}: measure "
+            "with the fixture `runs`, or leave --mixgpu-launcher=ray out"
+        )
+    return Stopwatch(device, request.node.name, find_benchmark)
