@@ -42,6 +42,8 @@ def connect(*, within_s: float = CONNECT_S) -> str:
         raise ClusterError(f"--mixgpu-launcher=ray needs Ray: pip install 'pytest-mixgpu[ray]' ({error})") from error
     if ray.is_initialized():
         return address
+    # Of itself it would say on stderr that it does not touch signals in a thread, which is what is wanted.
+    logging.getLogger("ray").setLevel(logging.ERROR)
     problems: list[BaseException] = []
 
     def join() -> None:
