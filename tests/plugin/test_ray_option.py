@@ -17,6 +17,18 @@ needs_cluster = pytest.mark.skipif(bool(why_not()), reason=why_not() or "it can 
 pytestmark = pytest.mark.xdist_group("ray")
 
 _ASKS = "def test_it(gpus): assert len(gpus) == 1\n"
+_ELSEWHERE = """
+from pytest_mixgpu.devices.inventory import Inventory
+from pytest_mixgpu.devices.model import Device
+
+class Elsewhere:
+    def look(self):
+        core = Device(id="cpu:elsewhere:0", kind="cpu", name="c", vendor="cpu", host="elsewhere", ordinal=0)
+        return Inventory(devices=(core,))
+
+def pytest_mixgpu_sources(config):
+    return [Elsewhere()]
+"""
 
 
 def test_another_coordinator_is_refused_on_this_machine(pytester: pytest.Pytester) -> None:
@@ -60,6 +72,17 @@ def test_a_cluster_that_is_not_there_is_a_usage_error(
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*nothing answers at RAY_ADDRESS=127.0.0.1:9*ray start --head*"])
+
+
+def test_the_stopwatch_refuses_a_device_of_another_host(pytester: pytest.Pytester) -> None:
+    """It measures in pytest's own process, which is not there."""
+    pytester.makeconftest(_ELSEWHERE)
+    pytester.makepyfile("def test_it(stopwatch): pass\n")
+
+    result = pytester.runpytest_subprocess("--gpus=cpu:1", "--mixgpu-wait=120")
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*the stopwatch measures in this process*cpu:elsewhere:0 is on elsewhere*"])
 
 
 @pytest.fixture(scope="module")
