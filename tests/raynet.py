@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
@@ -43,7 +44,9 @@ class RayNet:
     """
 
     def __init__(self, num_nodes: int, *, environment: Mapping[str, str] | None = None) -> None:
-        self._environment = _QUIET | dict(environment or {})
+        self._leases = tempfile.TemporaryDirectory(prefix="raynet-leases-")
+        # Nodes are called alike in every cluster of ours, and two of them may run at once.
+        self._environment = _QUIET | {"MIXGPU_LEASES": self._leases.name} | dict(environment or {})
         self._process = subprocess.Popen(
             [*IN_A_ROOM, sys.executable, "-m", __name__, str(num_nodes)],
             stdin=subprocess.PIPE,
@@ -112,6 +115,7 @@ class RayNet:
             self._process.kill()
             self._process.wait()
             _pipe(self._process.stdout).close()
+            self._leases.cleanup()
 
     def __enter__(self) -> Self:
         return self
