@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from pytest_mixgpu.devices.catalog import UNKNOWN, UNRESOLVED, families, is_kind, near_kinds
+from pytest_mixgpu.devices.catalog import FACTS_DISAGREE, families, is_kind, near_kinds
+from pytest_mixgpu.devices.catalog_file import UNKNOWN, UNRESOLVED, Catalog
 from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
 from pytest_mixgpu.devices.inventory import Inventory, identity
 from pytest_mixgpu.devices.model import Device, Pool
@@ -21,13 +22,16 @@ TWIN_TOLERANCE: Final = 0.05
 _ADVICE: Final = "Ask for what is here (--mixgpu-devices lists it), or run where the devices are."
 
 
-def allocate(spec: PoolSpec, inventory: Inventory, *, avoid: Collection[str] = ()) -> Pool:
+def allocate(
+    spec: PoolSpec, inventory: Inventory, *, avoid: Collection[str] = (), catalog: Catalog | None = None
+) -> Pool:
     """Choose devices for a request.
 
     Args:
         spec: what is asked for.
         inventory: what is here.
         avoid: ids of devices to be taken last, for example those that others have leased.
+        catalog: kinds and families that a request may name; None is the shipped ones.
 
     Raises:
         SpecError: a term names a family, or no kind at all.
@@ -43,7 +47,9 @@ def allocate(spec: PoolSpec, inventory: Inventory, *, avoid: Collection[str] = (
         if not chosen:
             raise PoolShortfallError("auto found neither a GPU nor a core on this machine.")
         return Pool(devices=chosen)
-    return _Choice(spec, devices, where="this machine has", advice=_ADVICE, notes=inventory.notes).pool()
+    return _Choice(
+        spec, devices, where="this machine has", advice=_ADVICE, notes=inventory.notes, catalog=catalog
+    ).pool()
 
 
 def subpool(pool: Pool, spec: PoolSpec) -> Pool:
@@ -66,9 +72,17 @@ def subpool(pool: Pool, spec: PoolSpec) -> Pool:
 class _Choice:
     """One request, answered from one list of devices."""
 
-    def __init__(
-        self, spec: PoolSpec, devices: Sequence[Device], *, where: str, advice: str, notes: Sequence[str] = ()
+    def __init__(  # noqa: PLR0913 - what is asked for, and all that an answer says
+        self,
+        spec: PoolSpec,
+        devices: Sequence[Device],
+        *,
+        where: str,
+        advice: str,
+        notes: Sequence[str] = (),
+        catalog: Catalog | None = None,
     ) -> None:
+        self._catalog = catalog
         self._spec = spec
         self._devices = tuple(devices)
         self._left = list(devices)
@@ -127,7 +141,7 @@ class _Choice:
 
     def _check_name(self, term: SpecTerm) -> None:
         name = term.name
-        kinds = families().get(name)
+        kinds = families(self._catalog).get(name)
         if kinds is not None:
             here = any(device.kind in kinds for device in self._devices)
             raise SpecError(
@@ -137,9 +151,9 @@ class _Choice:
         if name in {UNRESOLVED, UNKNOWN}:
             words = " or ".join(f"{word}:N" for word in VENDOR_WORDS)
             raise SpecError(f"{name} is no kind. A device without one is asked for by vendor: {words}.")
-        known = term.is_vendor or name in CPU_KINDS or is_kind(name)
+        known = term.is_vendor or name in CPU_KINDS or is_kind(name, self._catalog)
         if not known and all(device.kind != name for device in self._devices):
-            near = near_kinds(name)
+            near = near_kinds(name, self._catalog)
             hint = (
                 f"Did you mean {' or '.join(near)}?" if near else "cuda:N or rocm:N takes parts that it does not hold."
             )
@@ -153,7 +167,8 @@ class _Choice:
             parts.append(f"MIG is on: {_list(cut_up)} is cut into slices, which are other kinds.")
         unresolved = [device for device in self._devices if device.kind == UNRESOLVED]
         if unresolved and term.name not in CPU_KINDS and not term.is_vendor:
-            parts.append(f"The kind of {_list(unresolved)} is unresolved: that name fits no model or several.")
+            alike = {identity(device): device for device in unresolved}.values()
+            parts += [f"The kind of {_list([device])} is unresolved: {_why_unresolved(device)}." for device in alike]
         if term.is_vendor and VENDOR_WORDS[term.name] not in vendors:
             parts.append(f"No GPU of {VENDOR_WORDS[term.name]} is among them.")
         parts.extend(f"{_sentence(note)}." for note in self._notes)
@@ -173,6 +188,18 @@ def _is_cut_up(device: Device) -> bool:
     """Whether a whole card has slices: what runs on it then is a slice, whatever its name says."""
     is_card = not device.id.startswith("MIG-") and "-mig-" not in device.kind
     return is_card and "mig" in device.flags and "vgpu" not in device.flags
+
+
+def _why_unresolved(device: Device) -> str:
+    """Say why a device has no kind, and which kinds it may be by what else it reports."""
+    if FACTS_DISAGREE in device.flags:
+        return "its name says one thing, and its units, memory or architecture another"
+    if not device.inferred:
+        return "that name fits no model or several"
+    return (
+        f"that name fits no model or several. By the rest it may be {' or '.join(device.inferred)}, which is inferred, "
+        "so it is not taken for that"
+    )
 
 
 def _by_memory(devices: Sequence[Device]) -> list[list[Device]]:

@@ -10,7 +10,7 @@ import msgspec
 from pytest_mixgpu.devices.amd_library import AmdLibrary, AmdLibraryError, AmdsmiLibrary, Said, said
 from pytest_mixgpu.devices.amd_tree import AmdCard, AmdTree
 from pytest_mixgpu.devices.catalog import kind_of
-from pytest_mixgpu.devices.catalog_file import UNKNOWN, UNRESOLVED
+from pytest_mixgpu.devices.catalog_file import UNKNOWN, UNRESOLVED, Catalog
 from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink
@@ -30,11 +30,18 @@ class AmdSource:
         library: what stands in for AMD's; None is the one of this machine.
         environ: the caller's variables; None is this process's.
         root: where `/sys`, `/dev` and `/usr` are.
+        catalog: names of kinds; None is the shipped ones.
     """
 
     def __init__(
-        self, library: AmdLibrary | None = None, *, environ: Mapping[str, str] | None = None, root: Path = Path("/")
+        self,
+        library: AmdLibrary | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        root: Path = Path("/"),
+        catalog: Catalog | None = None,
     ) -> None:
+        self._catalog = catalog
         self._library = AmdsmiLibrary() if library is None else library
         self._environ = os.environ if environ is None else environ
         self._root = root
@@ -56,7 +63,7 @@ class AmdSource:
         for index in visible.indices:
             card = _completed(cards[index], words.get(cards[index].pci_address or ""))
             variables = rocm_narrowing(self._environ, index=index, uuid=_telling_uuid(card, cards))
-            device = _device(card, host=host, ordinal=len(devices))
+            device = _device(card, host=host, ordinal=len(devices), catalog=self._catalog)
             devices.append(msgspec.structs.replace(device, environment=variables))
             facts.append(_facts(card, device.id, numa))
         chosen = {cards[index].node: device.id for index, device in zip(visible.indices, devices, strict=True)}
@@ -96,7 +103,7 @@ def _telling_uuid(card: AmdCard, cards: Sequence[AmdCard]) -> str:
     return card.uuid if [each.uuid for each in cards].count(card.uuid) == 1 else ""
 
 
-def _device(card: AmdCard, *, host: str, ordinal: int) -> Device:
+def _device(card: AmdCard, *, host: str, ordinal: int, catalog: Catalog | None) -> Device:
     is_part = card.compute_partition not in {None, _WHOLE}
     naming = kind_of(
         card.name,
@@ -104,6 +111,7 @@ def _device(card: AmdCard, *, host: str, ordinal: int) -> Device:
         memory_bytes=None if is_part else card.memory_bytes,
         architecture=card.architecture,
         num_units=None if is_part else card.num_units,
+        catalog=catalog,
     )
     kind, flags = naming.kind, naming.flags
     if is_part:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from pytest_mixgpu.devices.catalog_file import Catalog
 from pytest_mixgpu.devices.cpu_kinds import CPU_KINDS
 from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink, Pool
 from pytest_mixgpu.devices.numa import write_list
@@ -47,13 +48,14 @@ class Source(Protocol):
         """List what is there; what cannot be looked at is a note, not an error."""
 
 
-def take_inventory(sources: Sequence[Source] | None = None) -> Inventory:
+def take_inventory(sources: Sequence[Source] | None = None, *, catalog: Catalog | None = None) -> Inventory:
     """Look for devices.
 
     Args:
         sources: where to look; None is this machine's GPUs, then its cores.
+        catalog: names of kinds for this machine's own sources; None is the shipped ones.
     """
-    found = [source.look() for source in (own_sources() if sources is None else sources)]
+    found = [source.look() for source in (own_sources(catalog) if sources is None else sources)]
     return Inventory(
         devices=tuple(device for inventory in found for device in inventory.devices),
         notes=tuple(note for inventory in found for note in inventory.notes),
@@ -63,13 +65,17 @@ def take_inventory(sources: Sequence[Source] | None = None) -> Inventory:
     )
 
 
-def own_sources() -> tuple[Source, ...]:
-    """Where this machine's devices are found."""
+def own_sources(catalog: Catalog | None = None) -> tuple[Source, ...]:
+    """Where this machine's devices are found.
+
+    Args:
+        catalog: names of kinds; None is the shipped ones.
+    """
     from pytest_mixgpu.devices.amd import AmdSource
     from pytest_mixgpu.devices.cpu import CpuSource
     from pytest_mixgpu.devices.nvidia import NvidiaSource
 
-    return NvidiaSource(), AmdSource(), CpuSource()
+    return NvidiaSource(catalog=catalog), AmdSource(catalog=catalog), CpuSource()
 
 
 def facts_about(

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from pytest_mixgpu.devices.catalog import kind_of
-from pytest_mixgpu.devices.catalog_file import UNRESOLVED
+from pytest_mixgpu.devices.catalog_file import UNRESOLVED, Catalog
 from pytest_mixgpu.devices.hosts import host_name
 from pytest_mixgpu.devices.inventory import Inventory
 from pytest_mixgpu.devices.model import Device, DeviceFacts, DeviceLink
@@ -27,12 +27,19 @@ class NvidiaSource:
         library: what stands in for NVIDIA's; None is the one of this machine's driver.
         environ: the caller's variables; None is this process's.
         root: where `/sys` and `/dev` are.
+        catalog: names of kinds; None is the shipped ones.
     """
 
     def __init__(
-        self, library: Library | None = None, *, environ: Mapping[str, str] | None = None, root: Path = Path("/")
+        self,
+        library: Library | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        root: Path = Path("/"),
+        catalog: Catalog | None = None,
     ) -> None:
         self._library = library
+        self._catalog = catalog
         self._environ = os.environ if environ is None else environ
         self._root = root
 
@@ -57,7 +64,7 @@ class NvidiaSource:
             if error.code != LIBRARY_NOT_FOUND or self._has_nodes():
                 notes.append(f"NVIDIA's devices cannot be listed in full: {error}")
         in_order = sorted(cards.values(), key=lambda card: card.pci_address or "")
-        found = _let_through(in_order, self._environ)
+        found = _let_through(in_order, self._environ, self._catalog)
         kept = {device.id for device in found.devices}
         return msgspec.structs.replace(
             found,
@@ -80,7 +87,7 @@ class NvidiaSource:
         return any((dev / name).exists() for name in ("nvidiactl", "nvidia0", "dxg"))
 
 
-def _let_through(cards: Sequence[Card], environ: Mapping[str, str]) -> Inventory:
+def _let_through(cards: Sequence[Card], environ: Mapping[str, str], catalog: Catalog | None) -> Inventory:
     if not cards:
         return Inventory(devices=())
     slices: dict[str, str] = {}
@@ -94,11 +101,11 @@ def _let_through(cards: Sequence[Card], environ: Mapping[str, str]) -> Inventory
     facts: list[DeviceFacts] = []
     parts = {part.uuid: (card, part) for card in cards for part in card.slices}
     for index in visible.indices:
-        devices.append(_device(cards[index], host=host, ordinal=len(devices)))
+        devices.append(_device(cards[index], host=host, ordinal=len(devices), catalog=catalog))
         facts.append(cards[index].facts)
     for uuid in visible.slices:
         card, part = parts[uuid]
-        devices.append(_slice_device(card, part, host=host, ordinal=len(devices)))
+        devices.append(_slice_device(card, part, host=host, ordinal=len(devices), catalog=catalog))
         facts.append(slice_facts(card, part))
     return Inventory(
         devices=tuple(devices),
@@ -123,7 +130,7 @@ def _why_no_order(cards: Sequence[Card], environ: Mapping[str, str]) -> str:
     return f"{names} are here and CUDA counts devices of several kinds in an order of its own"
 
 
-def _device(card: Card, *, host: str, ordinal: int) -> Device:
+def _device(card: Card, *, host: str, ordinal: int, catalog: Catalog | None) -> Device:
     naming = kind_of(
         card.name,
         vendor="nvidia",
@@ -131,6 +138,7 @@ def _device(card: Card, *, host: str, ordinal: int) -> Device:
         memory_bytes=None if card.is_cut_up else card.memory_bytes,
         architecture=card.architecture,
         num_units=None if card.is_cut_up else card.num_units,
+        catalog=catalog,
     )
     kind, flags = naming.kind, naming.flags
     if card.is_cut_up and "mig" not in flags:
@@ -156,13 +164,14 @@ def _device(card: Card, *, host: str, ordinal: int) -> Device:
     )
 
 
-def _slice_device(card: Card, part: Slice, *, host: str, ordinal: int) -> Device:
+def _slice_device(card: Card, part: Slice, *, host: str, ordinal: int, catalog: Catalog | None) -> Device:
     naming = kind_of(
         part.name,
         vendor="nvidia",
         memory_bytes=part.memory_bytes,
         architecture=card.architecture,
         num_units=part.num_units,
+        catalog=catalog,
     )
     # A slice under its card's bare name is none the less a slice.
     is_named = "mig" in naming.flags

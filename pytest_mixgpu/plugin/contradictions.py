@@ -28,6 +28,11 @@ def refuse_contradictions(options: Options) -> None:
         for folder in options.records:
             if not (folder / "ledger.jsonl").is_file():
                 raise pytest.UsageError(f"--mixgpu-records={folder}: there is no ledger.jsonl in that folder")
+    if options.kinds is not None and options.launcher == "ray":
+        raise pytest.UsageError(
+            "--mixgpu-kinds names kinds for the devices of this machine, and --mixgpu-launcher=ray takes those of a "
+            "cluster: leave one of them out"
+        )
     if len(options.nonces) > 1 and not options.records:
         raise pytest.UsageError(
             "--mixgpu-nonce was given more than once, and the records of one session carry one challenge"

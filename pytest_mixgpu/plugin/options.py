@@ -40,6 +40,8 @@ class Options:
     records: tuple[Path, ...]
     report: Path
     wait_s: float
+    kinds: Path | None
+    """A user's file of further kinds."""
     leases: Path | None
     """Folder of the locks; None is the environment's, else the one that all users share."""
     official: bool
@@ -76,6 +78,9 @@ def add(parser: pytest.Parser) -> None:
         metavar="SPEC",
         help="pool of devices: a40:16 · a40:1,rtx4090:1,mi300x:1 · cuda:4 · rocm:all · cpu:2 · auto "
         "(default: the plan's rehearsal pool, else auto)",
+    )
+    group.addoption(
+        "--mixgpu-kinds", metavar="FILE", help="further kinds of devices, with their names and published limits (TOML)"
     )
     group.addoption("--mixgpu-devices", action="store_true", help="list what is here, as kinds and names, and exit")
     group.addoption(
@@ -223,6 +228,7 @@ def read(config: pytest.Config) -> Options:
         records=tuple(_from_invocation(config, folder) for folder in get("--mixgpu-records")),
         report=config.rootpath / "reports" if report is None else _from_invocation(config, report),
         wait_s=get("--mixgpu-wait"),
+        kinds=_file(config, "--mixgpu-kinds"),
         leases=None if leases is None else _unresolved(config, leases),
         official=get("--mixgpu-official"),
         anchors=tuple(dict.fromkeys(_from_there(config, text) for text in get("--mixgpu-anchor"))),

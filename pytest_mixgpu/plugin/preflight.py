@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_mixgpu.devices.allocate import allocate
+from pytest_mixgpu.devices.catalog_file import read_own_kinds
 from pytest_mixgpu.devices.inventory import describe, take_inventory
 from pytest_mixgpu.devices.lease import busy_ids, holders
 from pytest_mixgpu.devices.model import Pool
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pytest_mixgpu.devices.catalog_file import Catalog
     from pytest_mixgpu.devices.inventory import Inventory
     from pytest_mixgpu.records.plan import Plan
 
@@ -51,7 +53,18 @@ def inventory_of(config: pytest.Config) -> Inventory:
 
 def look_again(config: pytest.Config) -> Inventory:
     """What is here now: clocks, caps and temperatures change while a session lasts."""
-    return take_inventory(config.hook.pytest_mixgpu_sources(config=config))
+    return take_inventory(config.hook.pytest_mixgpu_sources(config=config), catalog=_catalog_of(config))
+
+
+def _catalog_of(config: pytest.Config) -> Catalog | None:
+    """The shipped kinds with those of the user's file; None where there is no such file."""
+    path = read_options(config).kinds
+    if path is None:
+        return None
+    try:
+        return read_own_kinds(path)
+    except MixgpuError as error:
+        raise pytest.UsageError(f"--mixgpu-kinds: {error}") from error
 
 
 def preflight_arguments(config: pytest.Config) -> None:
@@ -103,7 +116,7 @@ def pool_for_request(
         cluster = cluster_of(config)
         find_busy = busy_ids if cluster is None else cluster.busy_ids
         busy = find_busy(Pool(devices=inventory.devices), folder=leases)
-        return text, allocate(PoolSpec.parse(text), inventory, avoid=busy)
+        return text, allocate(PoolSpec.parse(text), inventory, avoid=busy, catalog=_catalog_of(config))
     except MixgpuError as error:
         hint = ""
         if request is not None and isinstance(error, PoolShortfallError):
