@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_mixgpu.devices.catalog import UNKNOWN, UNRESOLVED, families, is_kind, kind_of, near_kinds
+from pytest_mixgpu.devices.catalog import families, is_kind, kind_of, near_kinds
+from pytest_mixgpu.devices.catalog_file import UNKNOWN, UNRESOLVED
 from pytest_mixgpu.devices.spec import SpecTerm
 
 

@@ -37,7 +37,9 @@ def test_figures_of_a_part_agree(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(shipped()))
 def test_formats_stand_to_each_other_as_engines_do(kind: str) -> None:
     """Half the width is twice the rate, no more: a sparse figure beside dense ones would be twice too high."""
-    peaks = {(peak.format, peak.accumulate, peak.engine): peak.tera_ops_per_s for peak in of(kind).peaks}
+    peaks: dict[tuple[str, str | None, str], float] = {
+        (peak.format, peak.accumulate, peak.engine): peak.tera_ops_per_s for peak in of(kind).peaks
+    }
     half = peaks.get(("fp16", "fp32", "matrix"))
     for wide, narrow in (("tf32", "fp16"), ("fp16", "fp8"), ("fp8", "fp4")):
         one, two = (peaks.get((name, "fp32", "matrix")) for name in (wide, narrow))
