@@ -14,6 +14,22 @@ _CHUNK = 1 << 16
 """Values worked on at a time: 256 KiB, so that sums stay in the cache of one core."""
 
 
+class NotFiniteError(ValueError):
+    """An update holds something that is no finite number.
+
+    Args:
+        participant: whose.
+        place: which of its values is the first.
+        value: that value.
+    """
+
+    def __init__(self, participant: int, place: int, value: float) -> None:
+        super().__init__(f"value {place:,} of the update of participant {participant} is {value}")
+        self.participant = participant
+        self.place = place
+        self.value = value
+
+
 class Combination:
     """Adds the sample-weighted mean of the updates to the model, in place, from its front as far as updates are there.
 
@@ -54,6 +70,9 @@ class Combination:
 
         Args:
             num_there: values, from the front, that have come in from every participant.
+
+        Raises:
+            NotFiniteError: one of them is not a number, or infinite. Nothing of its piece was added to the model.
         """
         before = self.num_done
         while self.num_done < self._model.size:
@@ -69,8 +88,21 @@ class Combination:
 
         size = stretch.stop - stretch.start
         mean, part = self._mean[:size], self._part[:size]
-        np.multiply(self._updates[0][stretch], self._weights[0], out=mean)
-        for update, weight in zip(self._updates[1:], self._weights[1:], strict=True):
-            np.multiply(update[stretch], weight, out=part)
-            np.add(mean, part, out=mean)
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.multiply(self._updates[0][stretch], self._weights[0], out=mean)
+            for update, weight in zip(self._updates[1:], self._weights[1:], strict=True):
+                np.multiply(update[stretch], weight, out=part)
+                np.add(mean, part, out=mean)
+            # One pass over what is in the cache, however many participants; it overflows at huge values that are fine.
+            if not np.isfinite(np.dot(mean, mean)):
+                self._refuse_infinite(stretch)
         np.add(self._model[stretch], mean, out=self._model[stretch])
+
+    def _refuse_infinite(self, stretch: slice) -> None:
+        import numpy as np
+
+        for participant, update in enumerate(self._updates):
+            bad = np.flatnonzero(~np.isfinite(update[stretch]))
+            if bad.size:
+                place = stretch.start + int(bad[0])
+                raise NotFiniteError(participant, place, float(update[place]))

@@ -65,12 +65,14 @@ class _Coordinator:
         """Let the participants in, measure their links, and hand them the model that the run starts from."""
         hosts = self._task.hosts
         self._enter("wait")
-        lines = accept_all(server, self._task.token, num_participants=len(hosts), alive=self._alive)
+        lines = accept_all(
+            server, self._task.token, num_participants=len(hosts), alive=self._alive, cut_s=self._task.cut_s
+        )
         links = tuple(
             measure_link(line, participant=index, from_host=hosts[index], to_host=host_name())
             for index, line in enumerate(lines)
         )
-        star = Star(flatten(self._model), lines, status=self._enter)
+        star = Star(flatten(self._model), lines, status=self._enter, stall_s=self._task.stall_s)
         star.distribute()
         return star, links
 

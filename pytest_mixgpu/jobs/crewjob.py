@@ -90,6 +90,8 @@ def worker_task(  # noqa: PLR0913 - what sets one participant apart
         hosts=tuple(each.host for each in devices),
         scoring_cores=_cores_of(setup, device.host),
         takes_digest=device.host not in {each.host for each in devices[:index]},
+        # Longer than the coordinator's: of a line that is cut, the end that knows all others is to say so first.
+        cut_s=3 * setup.limits.heartbeat_s,
     )
     return Task(
         name=name,
@@ -113,6 +115,9 @@ def coordinator_task(setup: JobSetup, entry: str, *, token: str) -> Task:
         bind=setup.bind,
         hosts=tuple(device.host for device in setup.header.pool.devices),
         scoring_cores=_cores_of(setup, setup.coordinator_host),
+        cut_s=setup.limits.heartbeat_s,
+        # Whoever knows which line is still speaks before the supervisor, who only sees that all wait.
+        stall_s=setup.limits.progress_s / 2,
     )
     return Task(
         name="coordinator",

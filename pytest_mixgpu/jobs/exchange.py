@@ -11,9 +11,9 @@ import selectors
 import time
 from typing import TYPE_CHECKING
 
-from pytest_mixgpu.jobs.combine import Combination
+from pytest_mixgpu.jobs.combine import Combination, NotFiniteError
 from pytest_mixgpu.jobs.messages import Holding, Model, Ready, Update
-from pytest_mixgpu.jobs.wire import REFRESH_S, Connection, WireError
+from pytest_mixgpu.jobs.wire import REFRESH_S, Connection, PeerWireError
 from pytest_mixgpu.timing.model import CoordinatorStamps
 
 if TYPE_CHECKING:
@@ -56,9 +56,10 @@ class Exchange:
         connections: their lines.
         round_index: the round, which the model's frame names.
         status: called with a phase when it changes, when something moved, and every few seconds of waiting.
+        stall_s: how long a participant that has something to send or to take may move no byte.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what one exchange works on, and how long it bears silence
         self,
         model: NDArray[np.float32],
         updates: Sequence[NDArray[np.float32]],
@@ -66,11 +67,15 @@ class Exchange:
         *,
         round_index: int,
         status: Callable[[str], None],
+        stall_s: float = 60.0,
     ) -> None:
         self._model, self._updates, self._connections = model, updates, connections
         self._payload = model.data.cast("B")
         self._round_index = round_index
         self._status = status
+        self._stall_s = stall_s
+        self._moved_s: dict[int, float] = {}
+        """When each participant that is to move bytes last did, by its index."""
         self._phase = "wait"
         self._combination: Combination | None = None
         self._num_ready_bytes = 0
@@ -93,7 +98,7 @@ class Exchange:
 
         Raises:
             PeerLostError: a participant is gone.
-            WireError: a participant spoke out of turn.
+            WireError: a participant spoke out of turn, sent what is no update, or stopped in the middle.
         """
         self._enter("wait")
         self._run()
@@ -103,8 +108,11 @@ class Exchange:
             for index in range(len(self.marks)):
                 self._ask(index)
             while selector.get_map():
-                events = selector.select(REFRESH_S)
-                self._status(self._phase)
+                events = selector.select(min(REFRESH_S, self._stall_s / 2))
+                # Where nothing comes this is no work, whatever was begun: others must act first.
+                self._status(self._phase if events else "wait")
+                if not events:
+                    self._refuse_stall()
                 for key, mask in events:
                     if mask & selectors.EVENT_WRITE:
                         self._push(key.data)
@@ -118,6 +126,8 @@ class Exchange:
         mark, connection = self.marks[index], self._connections[index]
         message = connection.pump()
         now_s = self._now_s()
+        if message is not None or connection.under_way[1] or index in self._moved_s:
+            self._moved_s[index] = now_s
         if message is None:
             return
         if isinstance(message, Ready) and not mark.ready_s:
@@ -132,9 +142,25 @@ class Exchange:
         elif isinstance(message, Holding) and mark.last_out_s:
             mark.held_s = now_s
             self._selector.unregister(connection.sock)
-            del self._asked_for[index]
+            del self._asked_for[index], self._moved_s[index]
         else:
-            raise WireError(f"{connection.peer} sent `{type(message).__name__}` out of turn")
+            raise PeerWireError(connection.peer, f"sent `{type(message).__name__}` out of turn")
+
+    def _refuse_stall(self) -> None:
+        """Name a participant that said READY, or that the model goes out to, and then moves no byte."""
+        for index, moved_s in self._moved_s.items():
+            mark, connection = self.marks[index], self._connections[index]
+            quiet_s = self._now_s() - moved_s
+            # Who took all that is ready for it waits for the others.
+            is_served = mark.is_in and not mark.last_out_s and not connection.can_push(self._num_ready_bytes)
+            if quiet_s < self._stall_s or is_served:
+                continue
+            if not mark.is_in:
+                num_bytes = connection.under_way[1]
+                detail = f"sent {num_bytes:,} of {self._payload.nbytes:,} bytes of its update, and nothing more"
+                raise PeerWireError(connection.peer, f"{detail} for {quiet_s:.1f} s", phase="send")
+            what = "does not say that it holds the model" if mark.last_out_s else "does not take the model"
+            raise PeerWireError(connection.peer, f"{what}: nothing moved for {quiet_s:.1f} s")
 
     def _begin_return(self, index: int) -> None:
         self.marks[index].is_in = True
@@ -143,6 +169,7 @@ class Exchange:
     def _push(self, index: int) -> None:
         mark = self.marks[index]
         mark.first_out_s = mark.first_out_s or self._now_s()
+        self._moved_s[index] = self._now_s()
         if self._connections[index].push(self._num_ready_bytes):
             mark.last_out_s = self._now_s()
         self._ask(index)
@@ -159,8 +186,13 @@ class Exchange:
             num_samples = [self._samples(index) for index in range(len(self.marks))]
             self._combination = Combination(self._model, self._updates, num_samples)
         began_s = self._now_s()
-        if not self._combination.advance(there_bytes // _VALUE_BYTES):
-            return False
+        try:
+            if not self._combination.advance(there_bytes // _VALUE_BYTES):
+                return False
+        except NotFiniteError as error:
+            size = self._model.size
+            detail = f"sent an update that is not finite: value {error.place:,} of {size:,} is {error.value}"
+            raise PeerWireError(self._connections[error.participant].peer, detail, phase="send") from error
         self.combine_start_s = self.combine_start_s or began_s
         self.combine_end_s = self._now_s()
         self._num_ready_bytes = self._combination.num_done * _VALUE_BYTES
@@ -198,9 +230,11 @@ class Exchange:
     def _check_size(self, index: int) -> None:
         connection = self._connections[index]
         if connection.payload_bytes != self._payload.nbytes:
-            raise WireError(
-                f"{connection.peer} sent an update of {connection.payload_bytes} bytes; the model has "
-                f"{self._payload.nbytes}: do all participants run the same model?"
+            raise PeerWireError(
+                connection.peer,
+                f"sent an update of {connection.payload_bytes} bytes; the model has {self._payload.nbytes}: "
+                "do all participants run the same model?",
+                phase="send",
             )
 
     def _enter(self, phase: str) -> None:

@@ -27,7 +27,7 @@ from pytest_mixgpu.jobs.opening import describe, open_trainer
 from pytest_mixgpu.jobs.scoring import own_scale, score_model
 from pytest_mixgpu.jobs.state import FlatState
 from pytest_mixgpu.jobs.training import Trainer
-from pytest_mixgpu.jobs.wire import Connection, WireError, join
+from pytest_mixgpu.jobs.wire import Connection, PeerWireError, join
 from pytest_mixgpu.jobs.words import Connect, WorkerPayload, to_message, to_word
 from pytest_mixgpu.launch.protocol import Channel
 from pytest_mixgpu.launch.protocol import Message as Payload
@@ -49,7 +49,7 @@ def participate(channel: Channel, payload: Payload) -> None:
     address = to_word(channel.receive(), Connect)
     channel.status(phase="idle")
     sock = join((address.host, address.port), task.token, participant=task.training.participant)
-    _Participant(channel, trainer, state, Connection(sock, peer="coordinator")).serve()
+    _Participant(channel, trainer, state, Connection(sock, peer="coordinator", cut_s=task.cut_s)).serve()
 
 
 class _Participant:
@@ -79,7 +79,7 @@ class _Participant:
             elif isinstance(message, Validate):
                 self._validate()
             else:
-                raise WireError(f"the coordinator sent `{type(message).__name__}` out of turn")
+                raise PeerWireError("coordinator", f"sent `{type(message).__name__}` out of turn")
 
     def _run_round(self, go: Go, *, start_s: float) -> None:
         self._round_index = go.round_index
@@ -120,8 +120,8 @@ class _Participant:
         """Load the model that came in and say so; the clock when it was loaded."""
         expected = self._state.incoming.nbytes
         if self._line.payload_bytes != expected:
-            raise WireError(
-                f"the coordinator sent a model of {self._line.payload_bytes} bytes; {expected} are expected"
+            raise PeerWireError(
+                "coordinator", f"sent a model of {self._line.payload_bytes} bytes; {expected} are expected"
             )
         self._state.load_incoming()
         held_s = self._trainer.clock.now_s()

@@ -44,6 +44,7 @@ class Star:
         model: the model that is trained, flat; combined in place.
         connections: one line a participant, in their order.
         status: called with a phase when it changes, when something moved, and every few seconds of waiting.
+        stall_s: how long a participant that has something to send or to take may move no byte.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Star:
         connections: Sequence[Connection],
         *,
         status: Callable[[str], None] = lambda _phase: None,
+        stall_s: float = 60.0,
     ) -> None:
         import numpy as np
 
         self.model = model
         self.connections = tuple(connections)
         self._status = status
+        self._stall_s = stall_s
         self._updates = [np.zeros_like(model) for _ in self.connections]
         for connection, update in zip(self.connections, self._updates, strict=True):
             connection.room = _only_updates(update.data.cast("B"))
@@ -83,6 +86,8 @@ class Star:
             connection.send(Go(round_index=round_index, steps=count))
         exchange.run()
         self._close()
+        # What is left is the participants' to say.
+        self._status("wait")
         stamps = tuple(mark.stamps() for mark in exchange.marks)
         return Seen(
             clock_at_go_s=exchange.start_s,
@@ -92,11 +97,18 @@ class Star:
             combine_start_s=exchange.combine_start_s,
             combine_end_s=exchange.combine_end_s,
             samples=tuple(mark.samples for mark in exchange.marks),
-            reports=tuple(connection.expect(Report) for connection in self.connections),
+            reports=tuple(connection.expect(Report, within_s=self._stall_s) for connection in self.connections),
         )
 
     def _exchange(self, round_index: int) -> Exchange:
-        return Exchange(self.model, self._updates, self.connections, round_index=round_index, status=self._status)
+        return Exchange(
+            self.model,
+            self._updates,
+            self.connections,
+            round_index=round_index,
+            status=self._status,
+            stall_s=self._stall_s,
+        )
 
     def _close(self) -> None:
         for connection in self.connections:
@@ -113,7 +125,12 @@ def listen(host: str, num_participants: int) -> socket.socket:
 
 
 def accept_all(
-    server: socket.socket, token: str, *, num_participants: int, alive: Callable[[], None] = lambda: None
+    server: socket.socket,
+    token: str,
+    *,
+    num_participants: int,
+    alive: Callable[[], None] = lambda: None,
+    cut_s: float = 60.0,
 ) -> tuple[Connection, ...]:
     """Wait until every participant has joined; strangers are turned away.
 
@@ -132,5 +149,5 @@ def accept_all(
         if participant in joined:
             raise WireError(f"participant-{participant} joined twice")
         if participant is not None:
-            joined[participant] = Connection(sock, peer=f"participant-{participant}", alive=alive)
+            joined[participant] = Connection(sock, peer=f"participant-{participant}", alive=alive, cut_s=cut_s)
     return tuple(joined[index] for index in range(num_participants))

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from pytest_mixgpu.jobs.messages import Challenge, Hello, Message, Welcome
-from pytest_mixgpu.launch.protocol import PeerLostError
+from pytest_mixgpu.launch.protocol import PeerFaultError, PeerLostError
 
 _PREFIX = struct.Struct("!IQ")
 _MAX_HEADER_BYTES = 1 << 16
@@ -34,6 +34,10 @@ class WireError(ConnectionError):
     """The other side sent something that is not a frame, or not the one that was due."""
 
 
+class PeerWireError(PeerFaultError, WireError):
+    """The other side, which is known, sent what it must not, or did not send what was due."""
+
+
 class Connection:
     """One end of a line that frames travel on.
 
@@ -42,6 +46,7 @@ class Connection:
         peer: how errors call the other side.
         room: where the payload of a message is to be written; at most its size is accepted.
         alive: called when something moved, and every few seconds of waiting.
+        cut_s: a line whose other end's kernel answers nothing for so long is cut.
     """
 
     def __init__(
@@ -51,10 +56,10 @@ class Connection:
         peer: str,
         room: Callable[[Message], memoryview] = lambda _message: NOTHING,
         alive: Callable[[], None] = lambda: None,
+        cut_s: float = 60.0,
     ) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A host that vanishes without a word is noticed by the kernel, not by us.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        _watch_for_cut(sock, cut_s)
         sock.settimeout(None)
         self.alive = alive
         self._poll = select.poll()
@@ -82,23 +87,30 @@ class Connection:
         except OSError as error:
             raise PeerLostError(self.peer, str(error)) from error
 
-    def receive(self) -> Message:
+    def receive(self, *, within_s: float | None = None) -> Message:
         """Wait for the next frame; `payload_bytes` of it lie in the room that was named for it.
+
+        Args:
+            within_s: the longest silence that is borne; None bears any.
 
         Raises:
             PeerLostError: the other side is gone.
-            WireError: what came is not a frame.
+            WireError: what came is not a frame, or nothing came.
         """
+        wait_s = REFRESH_S if within_s is None else min(REFRESH_S, within_s / 2)
         while True:
-            while not self._poll.poll(REFRESH_S * 1000):
+            since_s = time.monotonic()
+            while not self._poll.poll(wait_s * 1000):
                 self.alive()
+                if within_s is not None and time.monotonic() - since_s >= within_s:
+                    raise PeerWireError(self.peer, f"was to speak and has sent nothing for {within_s:g} s")
             message = self.pump()
             if message is not None:
                 return message
 
-    def expect(self, kind: type[M]) -> M:
-        """Wait for a frame of one kind."""
-        return self.check(self.receive(), kind)
+    def expect(self, kind: type[M], *, within_s: float | None = None) -> M:
+        """Wait for a frame of one kind; arguments and errors are those of `receive`."""
+        return self.check(self.receive(within_s=within_s), kind)
 
     def check(self, message: Message, kind: type[M]) -> M:
         """Make sure that a message is the one that is due.
@@ -107,7 +119,7 @@ class Connection:
             WireError: it is another.
         """
         if not isinstance(message, kind):
-            raise WireError(f"{self.peer} sent `{type(message).__name__}` where `{kind.__name__}` was due")
+            raise PeerWireError(self.peer, f"sent `{type(message).__name__}` where `{kind.__name__}` was due")
         return message
 
     def pump(self) -> Message | None:
@@ -186,8 +198,8 @@ class Connection:
             return self._read_header()
         header_bytes, self.payload_bytes = _PREFIX.unpack(self._target)
         if not 0 < header_bytes <= _MAX_HEADER_BYTES:
-            raise WireError(
-                f"{self.peer} announced a header of {header_bytes} bytes; at most {_MAX_HEADER_BYTES} are read"
+            raise PeerWireError(
+                self.peer, f"announced a header of {header_bytes} bytes; at most {_MAX_HEADER_BYTES} are read"
             )
         self._header_bytes = header_bytes
         self._target, self._filled = memoryview(bytearray(header_bytes)), 0
@@ -197,12 +209,13 @@ class Connection:
         try:
             message = _DECODER.decode(self._target)
         except msgspec.DecodeError as error:
-            raise WireError(f"{self.peer} sent a header that is not ours: {error}") from error
+            raise PeerWireError(self.peer, f"sent a header that is not ours: {error}") from error
         room = self.room(message)
         if self.payload_bytes > room.nbytes:
-            raise WireError(
-                f"{self.peer} announced {self.payload_bytes} bytes after `{type(message).__name__}`; "
-                f"there is room for {room.nbytes}: do all workers run the same model?"
+            raise PeerWireError(
+                self.peer,
+                f"announced {self.payload_bytes} bytes after `{type(message).__name__}`; "
+                f"there is room for {room.nbytes}: do all workers run the same model?",
             )
         self._message = message
         self._target, self._filled = room[: self.payload_bytes], 0
@@ -212,6 +225,20 @@ class Connection:
         message = self._message
         self._start_frame()
         return message
+
+
+def _watch_for_cut(sock: socket.socket, cut_s: float) -> None:
+    """Have the kernel end a line on which the other host's kernel is silent: a process that is busy is none of that."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", max(1, round(cut_s / 3))),
+        ("TCP_KEEPINTVL", max(1, round(cut_s / 6))),
+        ("TCP_KEEPCNT", 3),
+        ("TCP_USER_TIMEOUT", max(1, round(cut_s * 1000))),
+    ):
+        option = getattr(socket, name, None)  # not every system has all of them
+        if option is not None and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def welcome(sock: socket.socket, token: str, *, num_participants: int) -> int | None:

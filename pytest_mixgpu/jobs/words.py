@@ -35,6 +35,10 @@ class WorkerPayload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Cores of this worker's host that it may use beside its own while it scores."""
     takes_digest: bool = True
     """Whether this worker digests the data that it opened; one a host is enough."""
+    cut_s: float = 60.0
+    """How long the other host's kernel may answer nothing before a line is cut."""
+    stall_s: float = 60.0
+    """Coordinator: how long a participant that has something to send or to take may move no byte."""
 
 
 class Listening(_Word, frozen=True, tag="listening"):

@@ -32,6 +32,21 @@ class PeerLostError(MixgpuError, ConnectionError):
         self.peer = peer
 
 
+class PeerFaultError(MixgpuError):
+    """Another worker did what it must not, as the one that raises this saw; the other one is blamed.
+
+    Args:
+        peer: name of the other worker's task.
+        detail: what it did, as the rest of a sentence that begins with its name.
+        phase: in which of its phases that was; empty is the one that it says it is in.
+    """
+
+    def __init__(self, peer: str, detail: str, *, phase: str = "") -> None:
+        super().__init__(f"{peer} {detail}")
+        self.peer = peer
+        self.phase = phase
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One worker to be started."""
 

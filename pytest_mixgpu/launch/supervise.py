@@ -27,7 +27,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     lost_peer: bool
     """Whether it looks like the consequence of another worker's end."""
     peer: str
-    """The other worker, where it is known."""
+    """The other worker, where it is known. One that was not lost is accused: it did what it must not."""
+    phase: str = ""
+    """In which of its phases an accused one did it; empty is the one that it says it is in."""
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +78,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     rank: int
     """The lower, the surer that it is the first cause; `CERTAIN` and less need no further look."""
+    phase: str = ""
+    """In which of its phases it happened; empty is the one that it says it is in."""
 
 
 CERTAIN = 0
@@ -102,6 +106,8 @@ def find_cause(
     if not causes:
         return _find_hang(sights, limits, listening_s=listening_s, all_waited_s=all_waited_s)
     first = min(causes, key=lambda cause: (cause.rank, _instant(sights, cause.worker)))
+    if first.rank == _RAISED:
+        return _follow_accusation(first, sights)
     return _follow_peer(first, sights) if first.rank == _LOST_PEER else first
 
 
@@ -148,6 +154,17 @@ def _silence_of(sight: Sight, limits: Limits) -> tuple[int, str] | None:
     return None
 
 
+def _follow_accusation(cause: Cause, sights: Sequence[Sight]) -> Cause:
+    """A worker that says what another one did wrong is no cause: that one is."""
+    failure = next(sight.failure for sight in sights if sight.name == cause.worker)
+    accused = next((sight for sight in sights if failure is not None and sight.name == failure.peer), None)
+    if failure is None or accused is None:
+        return cause
+    state = ": its process is stopped (SIGSTOP)" if accused.process_state == "T" else ""
+    reason = f"{failure.text.removeprefix(accused.name).strip()}{state}, says {cause.worker}"
+    return Cause(worker=accused.name, reason=reason, rank=cause.rank, phase=failure.phase)
+
+
 def _follow_peer(cause: Cause, sights: Sequence[Sight]) -> Cause:
     """A worker that lost a peer is no cause while the peer lives and does not answer."""
     raiser = next(sight for sight in sights if sight.name == cause.worker)
@@ -158,7 +175,8 @@ def _follow_peer(cause: Cause, sights: Sequence[Sight]) -> Cause:
     if peer is None:
         return cause
     state = ": its process is stopped (SIGSTOP)" if peer.process_state == "T" else ""
-    reason = f"did not answer {cause.worker}, and made no progress for {peer.progress_age_s:.1f} s{state}"
+    said = f" ({raiser.failure.text})" if raiser.failure is not None and named else ""
+    reason = f"did not answer {cause.worker}{said}, and made no progress for {peer.progress_age_s:.1f} s{state}"
     return Cause(worker=peer.name, reason=reason, rank=cause.rank)
 
 

@@ -42,7 +42,7 @@ def run_failed(  # noqa: PLR0913 - each is a part of where it happened
     """
     device = task.device
     where = f" on {device.kind} {device.id}" if device is not None else ""
-    phase = status.phase if status is not None else "start"
+    phase = cause.phase or (status.phase if status is not None else "start")
     round_index = status.round_index if status is not None else None
     at_round = f" of round {round_index}" if round_index is not None else ""
     return RunFailedError(

@@ -23,7 +23,7 @@ from pytest_mixgpu.launch.binding import bind_process
 from pytest_mixgpu.launch.board import Board
 from pytest_mixgpu.launch.frames import Decoder, Tag, encode
 from pytest_mixgpu.launch.isolation import add_to_path
-from pytest_mixgpu.launch.protocol import Message, PeerLostError
+from pytest_mixgpu.launch.protocol import Message, PeerFaultError, PeerLostError
 from pytest_mixgpu.launch.requests import Fork
 
 PR_SET_PDEATHSIG = 1
@@ -173,8 +173,9 @@ def _run_entry(channel: WorkerChannel, board: Board, request: Fork, parent_pid: 
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a wish to stop must not cut what is said now in two
         if _is_orderly(error, board):
             return 0
-        traceback.print_exc()
         channel.tell("failure", describe_failure(error, at_s=at_s))
+        with contextlib.suppress(OSError):  # a log without room must not hide what was told
+            traceback.print_exc()
         return EXIT_OF_FAILURE
     channel.tell("returned", {})
     return 0
@@ -200,6 +201,7 @@ def describe_failure(error: BaseException, *, at_s: float) -> Message:
         "type": type(error).__name__,
         "text": str(error)[:2000],
         "at_s": at_s,
-        "lost_peer": _is_lost_peer(error),
-        "peer": error.peer if isinstance(error, PeerLostError) else "",
+        "lost_peer": _is_lost_peer(error) and not isinstance(error, PeerFaultError),
+        "peer": error.peer if isinstance(error, PeerLostError | PeerFaultError) else "",
+        "phase": error.phase if isinstance(error, PeerFaultError) else "",
     }
