@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def gpus(request: pytest.FixtureRequest) -> Iterator[Pool]:
     """The pool of this session, as `--gpus` or the plan's rehearsal asked for it; held for as long as the test runs."""
+    from pytest_mixgpu.devices.here import in_this_process
     from pytest_mixgpu.errors import DeviceBusyError
     from pytest_mixgpu.plugin import open_session
 
@@ -25,7 +26,7 @@ def gpus(request: pytest.FixtureRequest) -> Iterator[Pool]:
     pool = session.pool_for(request.node)
     try:
         with session.holding.hold(pool, what_for=request.node.name) as held:
-            yield held
+            yield in_this_process(held)
     except DeviceBusyError as error:
         pytest.fail(str(error), pytrace=False)
 
