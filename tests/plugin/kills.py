@@ -17,7 +17,8 @@ import psutil
 import pytest
 from filelock import FileLock, Timeout
 
-from pytest_mixgpu.devices.lease import Holder, lease_folder
+from pytest_mixgpu.devices.holder import Holder
+from pytest_mixgpu.devices.lease import lease_folder
 from pytest_mixgpu.plugin.stored import read_runs
 from pytest_mixgpu.records.chain import LedgerEntry
 from tests.plugin.bench import TIMEOUT_S, Bench
