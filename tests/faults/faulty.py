@@ -82,7 +82,7 @@ def _change_update(change: Callable[[memoryview], memoryview]) -> Callable[[], N
     prepare = FlatState.prepare_update
 
     def spoil() -> None:
-        FlatState.prepare_update = lambda state: change(prepare(state))  # type: ignore[method-assign]
+        FlatState.prepare_update = lambda state: change(prepare(state))  # type: ignore[method-assign,assignment]
 
     return spoil
 
