@@ -8,8 +8,7 @@ import pytest
 
 from pytest_mixgpu.launch.local import LocalLauncher
 from pytest_mixgpu.launch.protocol import Launcher
-
-FAMILY = "MIXGPU_FAULTS_FAMILY"
+from tests.faults.left import FAMILY
 
 
 @pytest.fixture(scope="session")

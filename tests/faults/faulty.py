@@ -15,10 +15,12 @@ import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
+from pytest_mixgpu.jobs import coordinator
 from pytest_mixgpu.jobs.messages import Message, Update
 from pytest_mixgpu.jobs.state import FlatState
 from pytest_mixgpu.jobs.wire import NOTHING, Connection
@@ -124,6 +126,11 @@ def _cut_network() -> None:
                 sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_)
 
 
+def _set_clock_back() -> None:
+    """The host's clock, as the coordinator reads it, goes back by an hour."""
+    vars(coordinator)["utc_now"] = lambda: (datetime.now(UTC) - timedelta(hours=1)).isoformat(timespec="milliseconds")
+
+
 def _take_all_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
     array.array("b", bytes(1 << 30))
@@ -141,6 +148,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "truncated update": _send_half(then_hang=True),
     "truncated update, then waits": _send_half(then_hang=False),
     "network cut": _cut_network,
+    "clock set back": _set_clock_back,
 }
 
 

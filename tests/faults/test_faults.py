@@ -3,23 +3,16 @@
 The table is the specification: what happens to whom and when, whom the record names, in which phase, and why.
 """
 
-import os
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
 import pytest
 
-from pytest_mixgpu.launch.local import LocalLauncher
 from pytest_mixgpu.launch.protocol import Launcher, Limits
-from pytest_mixgpu.records.assemble import assemble
-from pytest_mixgpu.records.model import RunRecord
-from pytest_mixgpu.records.store import RunStore
-from tests.faults.conftest import FAMILY
 from tests.faults.faulty import Fault, FaultyLauncher
+from tests.faults.left import check_left
 from tests.jobs.made_jobs import core_pool, made_header, run_it
-from tests.stored_faults import faults_of
 
 LIMITS = Limits(heartbeat_s=3.0, progress_s=4.0, grace_s=1.0)
 GUARD_S = 60.0
@@ -91,7 +84,7 @@ def test_a_fault_is_named(row: Row, launcher: Launcher, family: str, tmp_path: P
     devices = {f"participant-{index}": device.id for index, device in enumerate(record.devices)}
     assert (devices.get(row.worker, ""), header.host.host) == (line.device, line.host)
     assert f"logs/{row.worker}.log" == line.log
-    _check_left(record, launcher, family, tmp_path)
+    check_left(launcher, family, tmp_path)
 
 
 def test_a_slow_participant_is_no_fault(launcher: Launcher, family: str, tmp_path: Path) -> None:
@@ -105,22 +98,4 @@ def test_a_slow_participant_is_no_fault(launcher: Launcher, family: str, tmp_pat
     for one in record.measured_rounds:
         waits = [sum(part.duration_s for part in parts if part.phase == "wait") for parts in one.segments]
         assert waits[0] > waits[1]
-    _check_left(record, launcher, family, tmp_path)
-
-
-def _check_left(record: RunRecord, launcher: Launcher, family: str, folder: Path) -> None:
-    """Nothing runs, the ledger's chain is whole, each file has its digest, and the record can be read."""
-    kept = {os.getpid(), *(launcher.zygote_pids() if isinstance(launcher, LocalLauncher) else ())}
-    left = [one for one in psutil.process_iter() if one.pid not in kept and _is_of(one, family)]
-    assert [] == left
-    store = RunStore(folder)
-    assert () == faults_of(store, record.header.suite)
-    assert [False] == [run.is_running for run in store.survey()]
-    assert record.rounds == assemble(Path(record.path).read_bytes()).rounds
-
-
-def _is_of(process: psutil.Process, family: str) -> bool:
-    try:
-        return process.environ().get(FAMILY) == family and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+    check_left(launcher, family, tmp_path)
