@@ -11,6 +11,7 @@ from typing import get_args
 
 import pytest
 
+from pytest_mixgpu.devices.catalog_file import read_own_kinds
 from pytest_mixgpu.jobs.workloads.model import Input, Model, NpzData, Optimizer, Recipe
 from pytest_mixgpu.marks.checks import CHECKS
 from pytest_mixgpu.marks.metrics import METRICS
@@ -55,8 +56,17 @@ def test_every_block_has_a_name() -> None:
     assert README.count("\n```") == 2 * len(BLOCKS)
     own_suites = {"own-suite-file", "own-suite-commands", "own-suite-amend", *PLAN_FILES, "plan-commands"}
     assert (
-        set(BLOCKS) == {"set-up", "main", "tests", "devices", "fleet", "ray", "slurm", "outside", *OWN_JOB} | own_suites
+        set(BLOCKS)
+        == {"set-up", "main", "tests", "devices", "fleet", "ray", "slurm", "outside", "own-kinds-file", *OWN_JOB}
+        | own_suites
     )
+
+
+def test_kinds_of_ones_own_can_be_read(tmp_path: Path) -> None:
+    """The example is a file of kinds as it stands."""
+    path = tmp_path / "kinds.toml"
+    path.write_text(BLOCKS["own-kinds-file"], encoding="utf-8")
+    assert read_own_kinds(path).own == {"x1-sxm"}
 
 
 @pytest.mark.parametrize("name", ["set-up", "main", "tests"])

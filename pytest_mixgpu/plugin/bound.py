@@ -28,6 +28,7 @@ _BESIDE = (
     "devices/__init__.py",
     "devices/cpu_kinds.py",
     "devices/model.py",
+    "devices/numa.py",
     "devices/spec.py",
 )
 _HANDING_OVER = (
